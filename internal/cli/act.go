@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/lazy"
@@ -239,10 +240,10 @@ func (a act) define(fl *flag.FlagSet) action {
 	if a.memberFlag != "" {
 		fl.StringVar(&member, "member", "", "`LOGIN` of the member who is meant")
 	}
-	out := &output{}
-	out.add(fl)
+	out := &output.Flags{}
+	out.Add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := out.check(); err != nil {
+		if err := out.Check(); err != nil {
 			return err
 		}
 		var in []given
@@ -317,7 +318,7 @@ func (a act) define(fl *flag.FlagSet) action {
 			return err
 		}
 		var was any
-		if !out.forPrograms() {
+		if !out.ForPrograms() {
 			was = a.was(ctx, c, plain, in)
 		}
 		b, err := c.Fetch(ctx, o.Method, path, body)
@@ -328,8 +329,8 @@ func (a act) define(fl *flag.FlagSet) action {
 		if err := a.nothingThere(b, plain, was); err != nil {
 			return err
 		}
-		if out.forPrograms() {
-			return out.print(os.Stdout, b)
+		if out.ForPrograms() {
+			return out.Print(os.Stdout, b)
 		}
 		a.flags = retold(fl, repo)
 		return a.say(ctx, c, b, plain, was)
@@ -367,4 +368,15 @@ func (a act) was(ctx context.Context, c *client.Client, plain []string, in []giv
 	}
 	v, _ := object.Decode(b)
 	return v
+}
+
+// spoken are plain arguments as a sentence has them: none for what is taken away.
+func spoken(plain []string) []string {
+	said := slices.Clone(plain)
+	for i, word := range said {
+		if word == "null" {
+			said[i] = "none"
+		}
+	}
+	return said
 }

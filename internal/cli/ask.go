@@ -11,6 +11,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/draft"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
@@ -64,10 +65,10 @@ func defineAskFile(fl *flag.FlagSet) action {
 	issue := fl.String("issue", "", "`ID` of an issue that it is about, of which triage begins anew")
 	var t texts
 	t.add(fl)
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 		text, err := t.read(ctx, plain, "what is wanted, and why")
@@ -88,7 +89,7 @@ func defineAskFile(fl *flag.FlagSet) action {
 	}
 }
 
-func fileAsk(ctx context.Context, o *output, in map[string]any) error {
+func fileAsk(ctx context.Context, o *output.Flags, in map[string]any) error {
 	c, err := signin.Connect()
 	if err != nil {
 		return err
@@ -107,8 +108,8 @@ func fileAsk(ctx context.Context, o *output, in map[string]any) error {
 		return err
 	}
 	nounCalled("ask").seen(out.ID)
-	if o.forPrograms() {
-		return o.print(os.Stdout, b)
+	if o.ForPrograms() {
+		return o.Print(os.Stdout, b)
 	}
 	screen.Say("%s\n", out.ID)
 	screen.Afterword(client.Inert(out.Kind+", "+out.State) + "; see what becomes of it with: yardmaster ask get " + client.Word(out.ID))

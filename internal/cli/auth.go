@@ -18,6 +18,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
@@ -45,15 +46,15 @@ func authCommands() []command {
 }
 
 func defineAuthStatus(fl *flag.FlagSet) action {
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, _ []string) error {
 		l, err := signin.Login()
 		if err != nil {
 			return err
 		}
 		c := &client.Client{URL: l.URL, Token: l.Token}
-		return o.show(ctx, func() ([]byte, error) { return c.Fetch(ctx, http.MethodGet, "/v1/me", nil) },
+		return o.Show(ctx, func() ([]byte, error) { return c.Fetch(ctx, http.MethodGet, "/v1/me", nil) },
 			func(w io.Writer, b []byte) error {
 				var me signin.Identity
 				if err := json.Unmarshal(b, &me); err != nil {
@@ -88,7 +89,7 @@ func defineAuthStatus(fl *flag.FlagSet) action {
 	}
 }
 
-func runAuthList(_ context.Context, _ []string, o *output) error {
+func runAuthList(_ context.Context, _ []string, o *output.Flags) error {
 	all, err := client.ReadLogins()
 	if err != nil {
 		return err
@@ -115,12 +116,12 @@ func runAuthList(_ context.Context, _ []string, o *output) error {
 		known = append(known, context{name, used != "", l.Account, where, l.URL})
 		rows = append(rows, []string{used, name, l.Account, where, l.URL})
 	}
-	if o.forPrograms() {
+	if o.ForPrograms() {
 		b, err := object.Encode(known)
 		if err != nil {
 			return err
 		}
-		return o.print(os.Stdout, b)
+		return o.Print(os.Stdout, b)
 	}
 	screen.Lines("USED\tCONTEXT\tACCOUNT\tTOKEN\tSERVER", rows)
 	if len(rows) == 0 {

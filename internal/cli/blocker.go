@@ -13,6 +13,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
 	"yardmaster/internal/client"
@@ -71,10 +72,10 @@ type formField struct {
 }
 
 func defineBlockerFill(fl *flag.FlagSet) action {
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 		c, err := signin.Connect()
@@ -98,8 +99,8 @@ func defineBlockerFill(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		if o.forPrograms() {
-			return o.print(os.Stdout, b)
+		if o.ForPrograms() {
+			return o.Print(os.Stdout, b)
 		}
 		return act{done: "The fields that landed: {landed}. The blocker is {state}.",
 			next: "yardmaster blocker list has what is left."}.say(ctx, c, b, nil, nil)

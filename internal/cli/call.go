@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/app"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -19,10 +20,10 @@ import (
 
 // defineCall calls a capability by its id, and sends the arguments where the row says.
 func defineCall(fl *flag.FlagSet) action {
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 		if len(plain) == 0 {
@@ -58,10 +59,10 @@ func defineCall(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		if len(out) == 0 && o.forPrograms() {
+		if len(out) == 0 && o.ForPrograms() {
 			return nil
 		}
-		return o.print(os.Stdout, out)
+		return o.Print(os.Stdout, out)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/proxies"
@@ -319,13 +320,13 @@ func commit() string {
 	return ""
 }
 
-func runVersion(_ context.Context, _ []string, o *output) error {
-	if o.forPrograms() {
+func runVersion(_ context.Context, _ []string, o *output.Flags) error {
+	if o.ForPrograms() {
 		b, err := object.Encode(map[string]string{"version": program.Version, "commit": commit()})
 		if err != nil {
 			return err
 		}
-		return o.print(os.Stdout, b)
+		return o.Print(os.Stdout, b)
 	}
 	fmt.Println(strings.TrimSpace("yardmaster " + program.Version + " " + commit()))
 	return nil

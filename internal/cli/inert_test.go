@@ -19,6 +19,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/proof/chance"
@@ -107,9 +108,9 @@ func TestEveryNounIsInert(t *testing.T) {
 			t.Error(n.name, err)
 		}
 		inert(n.name+" view", out.String())
-		for _, o := range []output{{format: "json"}, {format: "yaml"}, {jq: "."}, {jq: ".. | strings"}, {template: "{{.}}"}} {
+		for _, o := range []output.Flags{{Format: "json"}, {Format: "yaml"}, {Jq: "."}, {Jq: ".. | strings"}, {Template: "{{.}}"}} {
 			out.Reset()
-			if err := o.print(&out, b); err != nil {
+			if err := o.Print(&out, b); err != nil {
 				t.Errorf("%s as %+v: %v", n.name, o, err)
 			}
 			inert(fmt.Sprintf("%s as %+v", n.name, o), out.String())

@@ -10,6 +10,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
@@ -56,17 +57,17 @@ func defineKeyAdd(fl *flag.FlagSet) action {
 	label := fl.String("label", "", "a name for people; the provider's when empty")
 	base := fl.String("base-url", "", "address of a compatible endpoint")
 	model := fl.String("model", "", "model of a compatible endpoint; when empty, the endpoint is asked, and must have exactly one")
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, _ []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 		return addModelKey(ctx, o, *provider, *label, *base, *model)
 	}
 }
 
-func addModelKey(ctx context.Context, o *output, provider, label, base, model string) error {
+func addModelKey(ctx context.Context, o *output.Flags, provider, label, base, model string) error {
 	if provider == "" {
 		return exit.Misuse("give --provider: anthropic, openai, google, openrouter, compatible or scripted")
 	}
@@ -104,7 +105,7 @@ func addModelKey(ctx context.Context, o *output, provider, label, base, model st
 		BaseURL   string   `json:"base_url"`
 		Templates []string `json:"templates"`
 	}
-	if done, err := o.answered(ctx, c, http.MethodPost, "/v1/billing/keys", in, &out); done || err != nil {
+	if done, err := o.Answered(ctx, c, http.MethodPost, "/v1/billing/keys", in, &out); done || err != nil {
 		return err
 	}
 	fmt.Println(client.Inert(fmt.Sprintf("Added key %s %s", out.ID, out.Masked)))

@@ -13,6 +13,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
@@ -21,10 +22,10 @@ import (
 // defineCheckLog prints the output of a check.
 func defineCheckLog(fl *flag.FlagSet) action {
 	only := fl.Bool("url", false, "print the address of the output, which is good for five minutes")
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 		c, err := signin.Connect()
@@ -38,8 +39,8 @@ func defineCheckLog(fl *flag.FlagSet) action {
 		v, _ := object.Decode(b)
 		at := object.Text(object.Map(v)["url"])
 		switch {
-		case o.forPrograms():
-			return o.print(os.Stdout, b)
+		case o.ForPrograms():
+			return o.Print(os.Stdout, b)
 		case *only:
 			fmt.Println(client.Inert(at))
 			return nil

@@ -16,6 +16,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
@@ -72,7 +73,7 @@ func (n *noun) id(row map[string]any) string {
 
 // listing are the flags of a list.
 type listing struct {
-	output
+	output.Flags
 	all     bool
 	limit   int
 	repo    string
@@ -152,7 +153,7 @@ func (l *listing) add(fl *flag.FlagSet, n *noun) {
 	}
 	fl.BoolVar(&l.all, "all", false, "fetch all rows")
 	fl.IntVarP(&l.limit, "limit", "L", usual, "fetch at most `N` rows")
-	l.addWatch(fl)
+	l.AddWatch(fl)
 }
 
 // inputs are those of the capability that the flags ask for.
@@ -324,7 +325,7 @@ func (n *noun) namedList(words, summary string) command {
 }
 
 func (n *noun) runList(ctx context.Context, l *listing) error {
-	if err := l.check(); err != nil {
+	if err := l.Check(); err != nil {
 		return err
 	}
 	most := l.limit
@@ -345,7 +346,7 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 		return err
 	}
 	more, none := false, false
-	err = l.show(ctx, func() ([]byte, error) {
+	err = l.Show(ctx, func() ([]byte, error) {
 		var rows []json.RawMessage
 		var err error
 		if rows, more, err = n.rows(ctx, c, in, most); err != nil {
@@ -356,12 +357,12 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 		}
 		return object.Encode(rows)
 	}, withNames(ctx, c, func(w io.Writer, b []byte) error {
-		if none && !l.watch {
+		if none && !l.Watch {
 			return nil // it is said below
 		}
 		return n.people(w, b)
 	}))
-	if err != nil || l.forPrograms() {
+	if err != nil || l.ForPrograms() {
 		return err
 	}
 	tell := func(line string) { screen.Wrapped(os.Stderr, screen.Out(), "", line) }

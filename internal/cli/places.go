@@ -82,7 +82,7 @@ func boxCommands() []command {
 		l := &listing{}
 		l.add(fl, boxes)
 		return func(ctx context.Context, plain []string) error {
-			if l.forPrograms() || l.watch || fl.NFlag() > 0 {
+			if l.ForPrograms() || l.Watch || fl.NFlag() > 0 {
 				return boxes.runList(ctx, l)
 			}
 			return listBoxes(ctx)

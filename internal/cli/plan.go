@@ -17,6 +17,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
@@ -91,10 +92,10 @@ func definePlanFile(fl *flag.FlagSet) action {
 	slug := fl.String("slug", "", "name of the directory below plans; that of DIR when empty")
 	replaces := fl.String("replaces", "", "`ID` of the plan of this directory, held or failed, that the documents correct")
 	dry := fl.Bool("dry-run", false, "record the plan held, to be approved")
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 		documents, err := planDocuments(plain[0])
@@ -132,8 +133,8 @@ func definePlanFile(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		if o.forPrograms() {
-			return o.print(os.Stdout, b)
+		if o.ForPrograms() {
+			return o.Print(os.Stdout, b)
 		}
 		then := "See it with: yardmaster plan view {id}; undo: yardmaster plan cancel {id}"
 		if *dry {

@@ -15,6 +15,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
@@ -47,10 +48,10 @@ func deciding(name, verb, done string) func(*flag.FlagSet) action {
 		if verb == "approve-pending" || verb == "merge" {
 			fl.StringVar(&question, "question", "", "the `ID` of the question that you read; wanted where it is about what is protected")
 		}
-		o := &output{}
-		o.add(fl)
+		o := &output.Flags{}
+		o.Add(fl)
 		return func(ctx context.Context, plain []string) error {
-			if err := o.check(); err != nil {
+			if err := o.Check(); err != nil {
 				return err
 			}
 			return decide(ctx, o, name, plain[0], verb, question, done)
@@ -58,7 +59,7 @@ func deciding(name, verb, done string) func(*flag.FlagSet) action {
 	}
 }
 
-func decide(ctx context.Context, o *output, name, id, verb, question, done string) error {
+func decide(ctx context.Context, o *output.Flags, name, id, verb, question, done string) error {
 	c, err := signin.Connect()
 	if err != nil {
 		return err
@@ -71,12 +72,12 @@ func decide(ctx context.Context, o *output, name, id, verb, question, done strin
 	if err != nil {
 		return err
 	}
-	if o.forPrograms() { // what became of it
+	if o.ForPrograms() { // what became of it
 		b, err := c.Fetch(ctx, http.MethodGet, "/v1/prs/"+url.PathEscape(id), nil)
 		if err != nil {
 			return err
 		}
-		return o.print(os.Stdout, b)
+		return o.Print(os.Stdout, b)
 	}
 	screen.Say("%s: %s#%d at %.10s.\n", done, pr.Repo, pr.Number, pr.HeadSHA)
 	if asked := pr.Warning(); asked != "" {

@@ -14,6 +14,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
@@ -122,8 +123,8 @@ func definePRList(fl *flag.FlagSet) action {
 }
 
 func definePRChecks(fl *flag.FlagSet) action {
-	o := &output{}
-	o.addWatch(fl)
+	o := &output.Flags{}
+	o.AddWatch(fl)
 	return func(ctx context.Context, plain []string) error {
 		c, err := signin.Connect()
 		if err != nil {
@@ -131,7 +132,7 @@ func definePRChecks(fl *flag.FlagSet) action {
 		}
 		checks := nounCalled("check")
 		state := ""
-		err = o.show(ctx, func() ([]byte, error) {
+		err = o.Show(ctx, func() ([]byte, error) {
 			var pr client.Pull
 			if err := c.Call(ctx, http.MethodGet, "/v1/prs/"+url.PathEscape(plain[0]), nil, &pr); err != nil {
 				return nil, err

@@ -11,6 +11,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
@@ -21,17 +22,17 @@ import (
 func defineRepoAdd(fl *flag.FlagSet) action {
 	full := fl.String("name", "", "`OWNER/NAME` on the server; your account and the source's own name when empty")
 	remote := fl.String("remote", "yardmaster", "`NAME` of the git remote that the folder gets; none when empty")
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 		return addRepo(ctx, o, plain[0], *full, *remote)
 	}
 }
 
-func addRepo(ctx context.Context, o *output, source, full, remote string) error {
+func addRepo(ctx context.Context, o *output.Flags, source, full, remote string) error {
 	owner, name, ok := strings.Cut(full, "/")
 	if full != "" && (!ok || owner == "" || !plainName(name)) {
 		return exit.Misuse("--name has the form OWNER/NAME, of letters, digits, dots, hyphens and underscores")
@@ -69,7 +70,7 @@ func addRepo(ctx context.Context, o *output, source, full, remote string) error 
 		return err
 	}
 	address := fmt.Sprintf("%s/git/%s/%s.git", c.URL, owner, name)
-	if o.forPrograms() {
+	if o.ForPrograms() {
 		if remote != "" {
 			_ = addRemote(ctx, source, remote, address) // a source that is no folder gets none
 		}
@@ -77,7 +78,7 @@ func addRepo(ctx context.Context, o *output, source, full, remote string) error 
 		if err != nil {
 			return err
 		}
-		return o.print(os.Stdout, b)
+		return o.Print(os.Stdout, b)
 	}
 	fmt.Printf("%s/%s is on the server. Fetch what agents do from %s\n", owner, name, address)
 	remarks(ctx, c, owner+"/"+name, source)

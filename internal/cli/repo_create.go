@@ -11,6 +11,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
@@ -21,17 +22,17 @@ func defineRepoCreate(fl *flag.FlagSet) action {
 	about := fl.String("description", "", "a `LINE` that says what it is for")
 	stack := fl.String("stack", "", "what it is to be made of, in `WORDS`")
 	public := fl.Bool("public", false, "open to everybody at its host, where there are such")
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 		return createRepo(ctx, o, plain[0], *host, *about, *stack, *public)
 	}
 }
 
-func createRepo(ctx context.Context, o *output, full, host, about, stack string, public bool) error {
+func createRepo(ctx context.Context, o *output.Flags, full, host, about, stack string, public bool) error {
 	owner, name, both := strings.Cut(full, "/")
 	if !both {
 		owner, name = "", full
@@ -75,8 +76,8 @@ func createRepo(ctx context.Context, o *output, full, host, about, stack string,
 	if err != nil {
 		return err
 	}
-	if o.forPrograms() {
-		return o.print(os.Stdout, b)
+	if o.ForPrograms() {
+		return o.Print(os.Stdout, b)
 	}
 	if err := json.Unmarshal(b, &out); err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
@@ -50,10 +51,10 @@ func defineAccountSettings(fl *flag.FlagSet) action {
 		floors = append(floors, in.Name)
 	}
 	zone := fl.String("zone", "", "`ZONE` of the account, such as Europe/Berlin")
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, _ []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 		c, err := signin.Connect()
@@ -111,10 +112,10 @@ func defineAccountSettings(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		if err := o.show(ctx, func() ([]byte, error) { return b, nil }, withNames(ctx, c, (&noun{name: "settings"}).view)); err != nil {
+		if err := o.Show(ctx, func() ([]byte, error) { return b, nil }, withNames(ctx, c, (&noun{name: "settings"}).view)); err != nil {
 			return err
 		}
-		if undo != "" && !o.forPrograms() {
+		if undo != "" && !o.ForPrograms() {
 			screen.Afterword("Undo: yardmaster account settings" + undo)
 		}
 		return nil
@@ -123,17 +124,17 @@ func defineAccountSettings(fl *flag.FlagSet) action {
 
 // defineAccountQuota shows what an account may have and has.
 func defineAccountQuota(fl *flag.FlagSet) action {
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, _ []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}
-		return o.show(ctx, func() (b []byte, err error) {
+		return o.Show(ctx, func() (b []byte, err error) {
 			var q map[string]any
 			if err = c.Call(ctx, http.MethodGet, "/v1/account/quota", nil, &q); err == nil {
 				b, err = object.Encode(q)
@@ -179,8 +180,8 @@ func (p *promptFlags) path(ctx context.Context) (path, flags string, err error) 
 func definePromptView(fl *flag.FlagSet) action {
 	var of promptFlags
 	of.add(fl)
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, _ []string) error {
 		path, flags, err := of.path(ctx)
 		if err != nil {
@@ -190,7 +191,7 @@ func definePromptView(fl *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		return o.show(ctx, func() ([]byte, error) { return c.Fetch(ctx, http.MethodGet, path, nil) }, func(w io.Writer, b []byte) error {
+		return o.Show(ctx, func() ([]byte, error) { return c.Fetch(ctx, http.MethodGet, path, nil) }, func(w io.Writer, b []byte) error {
 			v, _ := object.Decode(b)
 			text := object.Text(object.Map(v)["prompt"])
 			if text == "" {
@@ -208,10 +209,10 @@ func definePromptSet(fl *flag.FlagSet) action {
 	var t texts
 	t.add(fl)
 	clearIt := fl.Bool("clear", false, "have agents told nothing more")
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 		path, flags, err := of.path(ctx)
@@ -243,8 +244,8 @@ func definePromptSet(fl *flag.FlagSet) action {
 			return err
 		}
 		draft.Accepted(ctx)
-		if o.forPrograms() {
-			return o.print(os.Stdout, b)
+		if o.ForPrograms() {
+			return o.Print(os.Stdout, b)
 		}
 		if *clearIt {
 			fmt.Println("Agents are told it no more from their next run on.")
@@ -274,10 +275,10 @@ type preference struct {
 
 func defineNotificationSettings(fl *flag.FlagSet) action {
 	quiet := fl.String("quiet", "", "`HOURS` in which only what is urgent comes, such as \"22:00-07:00 Europe/Berlin\"; none with off")
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 		matrix, undo := map[string]map[string]bool{}, ""
@@ -318,10 +319,10 @@ func defineNotificationSettings(fl *flag.FlagSet) action {
 				return err
 			}
 		}
-		if err := o.show(ctx, func() ([]byte, error) { return b, nil }, writePreferences); err != nil {
+		if err := o.Show(ctx, func() ([]byte, error) { return b, nil }, writePreferences); err != nil {
 			return err
 		}
-		if undo != "" && !o.forPrograms() {
+		if undo != "" && !o.ForPrograms() {
 			screen.Afterword("Undo: yardmaster notification settings" + undo)
 		}
 		return nil
@@ -408,9 +409,9 @@ func defineRepoPolicy(fl *flag.FlagSet) action {
 		if err := json.Unmarshal(b, &out); err != nil {
 			return err
 		}
-		o := &output{}
-		if o.from(fl); o.forPrograms() {
-			err = o.print(os.Stdout, b)
+		o := &output.Flags{}
+		if o.From(fl); o.ForPrograms() {
+			err = o.Print(os.Stdout, b)
 		} else {
 			for _, line := range out.Errors {
 				fmt.Println(client.Inert(line))

@@ -13,6 +13,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
@@ -35,10 +36,10 @@ func defineRepoSettings(fl *flag.FlagSet) action {
 		}
 	}
 	branch := fl.String("default-branch", "", "the `BRANCH` that work begins from and is merged into; one of the repository")
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 		in := map[string]any{}
@@ -77,10 +78,10 @@ func defineRepoSettings(fl *flag.FlagSet) action {
 				return err
 			}
 		}
-		if err := o.show(ctx, func() ([]byte, error) { return b, nil }, withNames(ctx, c, writeRepoSettings)); err != nil {
+		if err := o.Show(ctx, func() ([]byte, error) { return b, nil }, withNames(ctx, c, writeRepoSettings)); err != nil {
 			return err
 		}
-		if undo != "" && !o.forPrograms() {
+		if undo != "" && !o.ForPrograms() {
 			screen.Afterword("Undo: yardmaster repo settings " + client.Word(plain[0]) + undo)
 		}
 		return nil

@@ -17,6 +17,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
@@ -27,14 +28,14 @@ import (
 const fewRows = 5
 
 func defineStatus(fl *flag.FlagSet) action {
-	o := &output{}
-	o.addWatch(fl)
+	o := &output.Flags{}
+	o.AddWatch(fl)
 	return func(ctx context.Context, _ []string) error {
 		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}
-		return o.show(ctx, func() ([]byte, error) { return readStatus(ctx, c) }, withNames(ctx, c, writeStatus))
+		return o.Show(ctx, func() ([]byte, error) { return readStatus(ctx, c) }, withNames(ctx, c, writeStatus))
 	}
 }
 
@@ -241,8 +242,8 @@ func writeStatus(w io.Writer, b []byte) error {
 // defineDoctor looks at what a client needs, part by part, and at what a box does on the
 // machine of one.
 func defineDoctor(fl *flag.FlagSet) action {
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	data := fl.String("data", env("YARDMASTER_BOX_DATA", "./yardmaster-box"),
 		"folder of a box of this machine, which is looked at if there is one (YARDMASTER_BOX_DATA)")
 	type finding struct {
@@ -251,7 +252,7 @@ func defineDoctor(fl *flag.FlagSet) action {
 		Then string `json:"then"`
 	}
 	return func(ctx context.Context, _ []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 		s, bad := screen.Out(), 0
@@ -260,7 +261,7 @@ func defineDoctor(fl *flag.FlagSet) action {
 			if ok {
 				then = ""
 			}
-			if all = append(all, finding{ok, what, then}); o.forPrograms() {
+			if all = append(all, finding{ok, what, then}); o.ForPrograms() {
 				if !ok {
 					bad++
 				}
@@ -310,10 +311,10 @@ func defineDoctor(fl *flag.FlagSet) action {
 		if isBox {
 			lookAtBox(ctx, id, l, say)
 		}
-		if o.forPrograms() {
+		if o.ForPrograms() {
 			b, err := object.Encode(all)
 			if err == nil {
-				err = o.print(os.Stdout, b)
+				err = o.Print(os.Stdout, b)
 			}
 			if err != nil {
 				return err

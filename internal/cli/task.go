@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
@@ -113,13 +114,13 @@ func defineTaskCreate(fl *flag.FlagSet) action {
 	watch := fl.BoolP("watch", "w", false, "follow it until it ends")
 	var t texts
 	t.add(fl)
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
-		if *watch && o.forPrograms() {
+		if *watch && o.ForPrograms() {
 			return exit.Misuse("give --watch or a form for programs, not both")
 		}
 		if *repo == "" {
@@ -167,7 +168,7 @@ func defineTaskCreate(fl *flag.FlagSet) action {
 	}
 }
 
-func createTask(ctx context.Context, o *output, in map[string]any, watch bool) error {
+func createTask(ctx context.Context, o *output.Flags, in map[string]any, watch bool) error {
 	c, err := signin.Connect()
 	if err != nil {
 		return err
@@ -186,8 +187,8 @@ func createTask(ctx context.Context, o *output, in map[string]any, watch bool) e
 		return err
 	}
 	nounCalled("task").seen(out.TaskID)
-	if o.forPrograms() {
-		return o.print(os.Stdout, b)
+	if o.ForPrograms() {
+		return o.Print(os.Stdout, b)
 	}
 	screen.Say("%s\n", out.TaskID)
 	screen.Afterword(fmt.Sprintf("queued, %d of %d; follow it with: yardmaster task watch %s", out.Position, out.Depth, client.Word(out.TaskID)))
@@ -216,15 +217,15 @@ func headline(title, text string) string {
 
 // onTask calls a capability of one task. Its answer is printed if programs want it: then done
 // is set. Else it is decoded into out.
-func onTask(ctx context.Context, o *output, id, verb string, in map[string]any, out any) (done bool, err error) {
+func onTask(ctx context.Context, o *output.Flags, id, verb string, in map[string]any, out any) (done bool, err error) {
 	c, err := signin.Connect()
 	if err != nil {
 		return false, err
 	}
-	return o.answered(ctx, c, http.MethodPost, "/v1/tasks/"+url.PathEscape(id)+"/"+verb, in, out)
+	return o.Answered(ctx, c, http.MethodPost, "/v1/tasks/"+url.PathEscape(id)+"/"+verb, in, out)
 }
 
-func runTaskCancel(ctx context.Context, plain []string, o *output) error {
+func runTaskCancel(ctx context.Context, plain []string, o *output.Flags) error {
 	var out struct {
 		Kind   string `json:"kind"`
 		Status string `json:"status"`
@@ -247,7 +248,7 @@ func runTaskCancel(ctx context.Context, plain []string, o *output) error {
 	return nil
 }
 
-func runTaskReassign(ctx context.Context, plain []string, o *output) error {
+func runTaskReassign(ctx context.Context, plain []string, o *output.Flags) error {
 	var out struct {
 		Reassigned bool   `json:"reassigned"`
 		Status     string `json:"status"`
@@ -266,17 +267,17 @@ func runTaskReassign(ctx context.Context, plain []string, o *output) error {
 
 func defineTaskRedispatch(fl *flag.FlagSet) action {
 	guidance := fl.String("guidance", "", "what the next attempt should know, `TEXT` of at most 2000 characters")
-	o := &output{}
-	o.add(fl)
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 		return redispatch(ctx, o, plain[0], *guidance)
 	}
 }
 
-func redispatch(ctx context.Context, o *output, id, guidance string) error {
+func redispatch(ctx context.Context, o *output.Flags, id, guidance string) error {
 	in := map[string]any{}
 	if guidance != "" {
 		in["guidance"] = guidance

@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
@@ -428,6 +429,20 @@ func list(w io.Writer, s terminal.Screen, of []*cobra.Command, deep bool) {
 		for part := range client.Broken(l.about, s.Width-widest-4) {
 			fmt.Fprintf(w, "  %s%s  %s\n", l.words, strings.Repeat(" ", pad), part)
 			l.words, pad = "", widest
+		}
+	}
+}
+
+// answers is the definition of a command without flags of its own, whose answer programs can have.
+func answers(do func(ctx context.Context, plain []string, o *output.Flags) error) func(*flag.FlagSet) action {
+	return func(fl *flag.FlagSet) action {
+		o := &output.Flags{}
+		o.Add(fl)
+		return func(ctx context.Context, plain []string) error {
+			if err := o.Check(); err != nil {
+				return err
+			}
+			return do(ctx, plain, o)
 		}
 	}
 }

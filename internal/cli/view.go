@@ -15,6 +15,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
@@ -32,8 +33,8 @@ func (n *noun) viewCommand(summary string, examples ...string) command {
 	}
 	return command{words: n.name + " view", args: "ID", summary: summary, examples: examples, of: n, answers: answers, rows: n.get == "",
 		define: func(fl *flag.FlagSet) action {
-			o := &output{}
-			o.addWatch(fl)
+			o := &output.Flags{}
+			o.AddWatch(fl)
 			web := fl.Bool("web", false, "open its page in a browser instead")
 			return func(ctx context.Context, plain []string) error {
 				if *web {
@@ -47,7 +48,7 @@ func (n *noun) viewCommand(summary string, examples ...string) command {
 				if n.show != nil {
 					people = func(w io.Writer, b []byte) error { return n.show(ctx, c, w, b) }
 				}
-				return o.show(ctx, func() ([]byte, error) { return n.one(ctx, c, plain[0]) }, withNames(ctx, c, people))
+				return o.Show(ctx, func() ([]byte, error) { return n.one(ctx, c, plain[0]) }, withNames(ctx, c, people))
 			}
 		}}
 }
@@ -122,7 +123,7 @@ func (n *noun) view(w io.Writer, b []byte) error {
 	}
 	row, ok := v.(map[string]any)
 	if !ok {
-		return (&output{}).print(w, b)
+		return (&output.Flags{}).Print(w, b)
 	}
 	n.seen(n.id(row))
 	s := screen.Out()
