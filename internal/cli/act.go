@@ -11,6 +11,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
@@ -132,7 +133,7 @@ func (a act) command() command {
 	c := command{words: a.words, args: a.args, summary: a.summary, more: a.more, examples: a.examples, of: a.of,
 		values: map[string]values{}, does: &a, picks: a.picks}
 	c.define = func(fl *flag.FlagSet) action {
-		for _, in := range one(a.op).Inputs() {
+		for _, in := range capability.One(a.op).Inputs() {
 			name := strings.ReplaceAll(in.Name, "_", "-")
 			if at := slices.Index(a.plain, in.Name); at >= 0 { // a plain argument has a name of its own
 				words := c.wants()
@@ -198,7 +199,7 @@ func (t *texts) read(ctx context.Context, words []string, what string) (string, 
 }
 
 func (a act) define(fl *flag.FlagSet) action {
-	o := one(a.op)
+	o := capability.One(a.op)
 	inputs := map[string]*string{}
 	taken := slices.Concat(slices.Collect(maps.Keys(a.fixed)), a.plain, []string{a.text, a.secret, a.secretFile, a.memberFlag})
 	if a.of != nil {
@@ -246,13 +247,13 @@ func (a act) define(fl *flag.FlagSet) action {
 		if err := out.Check(); err != nil {
 			return err
 		}
-		var in []given
+		var in []capability.Given
 		if member != "" {
 			id, err := nounCalled("member").find(ctx, member)
 			if err != nil {
 				return err
 			}
-			in = append(in, given{name: a.memberFlag, text: id})
+			in = append(in, capability.Given{Name: a.memberFlag, Text: id})
 		}
 		rest := plain
 		if a.of != nil {
@@ -263,20 +264,20 @@ func (a act) define(fl *flag.FlagSet) action {
 			switch {
 			case i >= len(rest):
 			case i == len(a.plain)-1 && strings.HasSuffix(a.args, "…") && a.text == "": // it is all words that are left
-				in = append(in, given{name: name, text: strings.Join(rest[i:], " "), verbatim: true})
+				in = append(in, capability.Given{Name: name, Text: strings.Join(rest[i:], " "), Verbatim: true})
 			default:
-				in = append(in, given{name: name, text: rest[i]})
+				in = append(in, capability.Given{Name: name, Text: rest[i]})
 			}
 		}
 		rest = rest[min(len(a.plain), len(rest)):]
 		for _, name := range object.Sorted(a.fixed) {
-			in = append(in, given{name: name, text: a.fixed[name]})
+			in = append(in, capability.Given{Name: name, Text: a.fixed[name]})
 		}
 		for _, name := range object.Sorted(inputs) {
 			flagName := strings.ReplaceAll(name, "_", "-")
 			switch {
 			case fl.Changed(flagName):
-				in = append(in, given{name: name, text: seconds(o, name, *inputs[name])})
+				in = append(in, capability.Given{Name: name, Text: seconds(o, name, *inputs[name])})
 			case required[name]:
 				_, usage := flag.UnquoteUsage(fl.Lookup(flagName))
 				return exit.Misused("give --%s: %s", flagName, usage)
@@ -297,23 +298,23 @@ func (a act) define(fl *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			in = append(in, given{name: a.text, text: text, verbatim: true})
+			in = append(in, capability.Given{Name: a.text, Text: text, Verbatim: true})
 		}
 		if a.secret != "" {
 			value, err := signin.Ask(ctx, a.prompt, true)
 			if err != nil {
 				return err
 			}
-			in = append(in, given{name: a.secret, text: value, verbatim: true})
+			in = append(in, capability.Given{Name: a.secret, Text: value, Verbatim: true})
 		}
 		if file != "" {
 			b, err := exit.OfFile(terminal.Read(file))
 			if err != nil {
 				return err
 			}
-			in = append(in, given{name: a.secretFile, text: strings.TrimRight(string(b), "\r\n"), verbatim: true})
+			in = append(in, capability.Given{Name: a.secretFile, Text: strings.TrimRight(string(b), "\r\n"), Verbatim: true})
 		}
-		path, body, err := assemble(o, in)
+		path, body, err := capability.Assemble(o, in)
 		if err != nil {
 			return err
 		}
@@ -338,7 +339,7 @@ func (a act) define(fl *flag.FlagSet) action {
 }
 
 // was is what there was before the call; nil if there was nothing, or if that cannot be asked.
-func (a act) was(ctx context.Context, c *client.Client, plain []string, in []given) any {
+func (a act) was(ctx context.Context, c *client.Client, plain []string, in []capability.Given) any {
 	id := ""
 	if len(plain) > 0 {
 		id = plain[0]
@@ -349,16 +350,16 @@ func (a act) was(ctx context.Context, c *client.Client, plain []string, in []giv
 	case a.before == "":
 		return nil
 	}
-	var of []given
+	var of []capability.Given
 	if a.of != nil {
 		of = a.of.address(a.before, id)
 	}
-	for name := range one(a.before).Input() { // such as the repository
-		if i := slices.IndexFunc(in, func(g given) bool { return g.name == name }); i >= 0 && (name == "owner" || name == "repo") {
+	for name := range capability.One(a.before).Input() { // such as the repository
+		if i := slices.IndexFunc(in, func(g capability.Given) bool { return g.Name == name }); i >= 0 && (name == "owner" || name == "repo") {
 			of = append(of, in[i])
 		}
 	}
-	path, _, err := assemble(one(a.before), of)
+	path, _, err := capability.Assemble(capability.One(a.before), of)
 	if err != nil {
 		return nil
 	}

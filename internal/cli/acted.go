@@ -12,6 +12,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
@@ -21,7 +22,7 @@ import (
 // nothingThere is the error of a deletion that found nothing to delete, or only what had ended
 // before. The server answers it without a complaint, because it may be asked again.
 func (a act) nothingThere(b []byte, plain []string, was any) error {
-	if one(a.op).Method != http.MethodDelete || len(plain) == 0 {
+	if capability.One(a.op).Method != http.MethodDelete || len(plain) == 0 {
 		return nil
 	}
 	v, _ := object.Decode(b)
@@ -95,7 +96,7 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 		fmt.Println(done)
 	case len(b) > 0:
 		n := a.of
-		if n == nil || one(a.op).Method != http.MethodGet {
+		if n == nil || capability.One(a.op).Method != http.MethodGet {
 			n = &noun{name: a.words, hidden: a.hidden}
 		}
 		if a.tables != nil {
@@ -111,7 +112,7 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 			b = changed
 		}
 		show := withNames(ctx, c, a.people(n))
-		if one(a.op).Method != http.MethodGet {
+		if capability.One(a.op).Method != http.MethodGet {
 			if err := show(os.Stdout, b); err != nil {
 				return err
 			}
@@ -140,7 +141,7 @@ func (a act) people(n *noun) func(io.Writer, []byte) error {
 		}
 		rows, list := object.Map(v)["data"].([]any)
 		switch {
-		case !list || one(a.op).Method != http.MethodGet:
+		case !list || capability.One(a.op).Method != http.MethodGet:
 			return n.view(w, b)
 		case len(rows) == 0:
 			_, err := fmt.Fprintln(w, "There are none.")

@@ -11,6 +11,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
@@ -84,15 +85,15 @@ func defineBlockerFill(fl *flag.FlagSet) action {
 		}
 		values := map[string]any{}
 		for _, word := range plain[1:] {
-			g, err := parseGiven(word)
+			g, err := capability.ParseGiven(word)
 			if err != nil {
 				return err
 			}
-			if values[g.name], err = g.value(nil); err != nil {
+			if values[g.Name], err = g.Value(nil); err != nil {
 				return err
 			}
-			if !g.json {
-				values[g.name] = strings.TrimRight(g.text, "\r\n")
+			if !g.Json {
+				values[g.Name] = strings.TrimRight(g.Text, "\r\n")
 			}
 		}
 		b, err := fillBlocker(ctx, c, plain[0], values, func(prompt string) (string, error) { return signin.Ask(ctx, prompt, true) }, os.Stderr)

@@ -10,6 +10,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
@@ -29,19 +30,19 @@ func defineCall(fl *flag.FlagSet) action {
 		if len(plain) == 0 {
 			return listOps("")
 		}
-		one := ops()[plain[0]]
+		one := capability.All()[plain[0]]
 		if one == nil {
 			return listOps(strings.Join(plain, " "))
 		}
-		var inputs []given
+		var inputs []capability.Given
 		for _, word := range plain[1:] {
-			in, err := parseGiven(word)
+			in, err := capability.ParseGiven(word)
 			if err != nil {
 				return err
 			}
 			inputs = append(inputs, in)
 		}
-		path, body, err := assemble(one, inputs)
+		path, body, err := capability.Assemble(one, inputs)
 		if err != nil {
 			return err
 		}
@@ -71,10 +72,10 @@ func defineCall(fl *flag.FlagSet) action {
 const largeInput = 1 << 20
 
 // fetchTelling makes a call, and shows on a terminal how far it is if it sends much.
-func fetchTelling(ctx context.Context, c *client.Client, o *app.Op, path string, body any, inputs []given) ([]byte, error) {
+func fetchTelling(ctx context.Context, c *client.Client, o *app.Op, path string, body any, inputs []capability.Given) ([]byte, error) {
 	n := 0
 	for _, in := range inputs {
-		n += len(in.text)
+		n += len(in.Text)
 	}
 	if s := terminal.Of(os.Stderr, os.Getenv); n >= largeInput && s.Live {
 		p := s.NewProgress(os.Stderr, "Sending "+o.ID)
@@ -97,7 +98,7 @@ func listOps(part string) error {
 	t.Flush()
 	if n == 0 {
 		first, _, _ := strings.Cut(part, " ")
-		if text := meant(first, "", object.Sorted(ops())); text != "" {
+		if text := capability.Meant(first, "", object.Sorted(capability.All())); text != "" {
 			return exit.Misused("there is no capability %q%s", first, text)
 		}
 		return exit.Misused("there is no capability %q; `yardmaster call` lists them", first)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
@@ -39,14 +40,14 @@ func namesOf(n *noun) values {
 				return nil
 			}
 		}
-		if _, known := filters(one(of.list))["id"]; known && partOf.MatchString(begun) {
-			in = append(in, given{name: "filter", text: "id:" + begun})
+		if _, known := capability.Filters(capability.One(of.list))["id"]; known && partOf.MatchString(begun) {
+			in = append(in, capability.Given{Name: "filter", Text: "id:" + begun})
 		}
 		rows, _, err := of.rows(ctx, c, in, 100)
 		if err != nil {
 			return nil
 		}
-		if len(rows) == 0 && len(in) > 0 && in[len(in)-1].name == "filter" { // begun is the middle of one
+		if len(rows) == 0 && len(in) > 0 && in[len(in)-1].Name == "filter" { // begun is the middle of one
 			if rows, _, err = of.rows(ctx, c, in[:len(in)-1], 100); err != nil {
 				return nil
 			}
@@ -142,8 +143,8 @@ func pageNouns(context.Context, []string, string) (all []string) {
 }
 
 func capabilities(context.Context, []string, string) (all []string) {
-	for _, id := range object.Sorted(ops()) {
-		all = append(all, id+"\t"+ops()[id].Summary)
+	for _, id := range object.Sorted(capability.All()) {
+		all = append(all, id+"\t"+capability.All()[id].Summary)
 	}
 	return all
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
@@ -144,8 +145,8 @@ func (n *noun) wide() *noun {
 
 // finds tells whether the list of a noun finds its objects by parts of their ids.
 func (n *noun) finds() bool {
-	o := one(n.wide().list)
-	_, known := filters(o)["id"]
+	o := capability.One(n.wide().list)
+	_, known := capability.Filters(o)["id"]
 	return (known || o.Input()["id"] == "query") && (!n.wide().perRepo || n.within(context.Background()) != nil)
 }
 
@@ -159,23 +160,23 @@ func (n *noun) lookUp(ctx context.Context, c *client.Client, word string) (strin
 	named := *n.wide()
 	named.query = "" // one that the list leaves out has a name as well
 	of := &named
-	known := filters(one(of.list))
+	known := capability.Filters(capability.One(of.list))
 	narrow := of.within(ctx)
-	var asks [][]given
+	var asks [][]capability.Given
 	if _, filter := known["id"]; partOf.MatchString(word) && filter {
-		asks = append(asks, append(slices.Clone(narrow), given{name: "filter", text: "id:" + word}))
+		asks = append(asks, append(slices.Clone(narrow), capability.Given{Name: "filter", Text: "id:" + word}))
 	} else if partOf.MatchString(word) {
-		asks = append(asks, append(slices.Clone(narrow), given{name: "id", text: word}))
+		asks = append(asks, append(slices.Clone(narrow), capability.Given{Name: "id", Text: word}))
 	}
 	if n.everywhere != "" { // repositories have branches of the same name
 		if repo, err := repoHere(ctx); err == nil {
-			narrow = append(narrow, given{name: "filter", text: "repo:" + repo})
+			narrow = append(narrow, capability.Given{Name: "filter", Text: "repo:" + repo})
 		}
 	}
 	for _, name := range n.names {
 		key := strings.Replace(name, "head_ref", "branch", 1)
 		if _, filter := known[key]; filter {
-			asks = append(asks, append(slices.Clone(narrow), given{name: "filter", text: key + ":" + word}))
+			asks = append(asks, append(slices.Clone(narrow), capability.Given{Name: "filter", Text: key + ":" + word}))
 		}
 	}
 	var rows []json.RawMessage
@@ -247,7 +248,7 @@ func (n *noun) byNumber(ctx context.Context, c *client.Client, repo, digits stri
 	if err != nil {
 		return "", err
 	}
-	rows, _, err := of.rows(ctx, c, append(in, given{name: "filter", text: "number:" + digits}), 1)
+	rows, _, err := of.rows(ctx, c, append(in, capability.Given{Name: "filter", Text: "number:" + digits}), 1)
 	if err != nil {
 		return "", err
 	}

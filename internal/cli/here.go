@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
@@ -100,7 +101,7 @@ func pullHere(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	in, err := inRepo(ctx, repo, []given{{name: "filter", text: "branch:" + branch}})
+	in, err := inRepo(ctx, repo, []capability.Given{{Name: "filter", Text: "branch:" + branch}})
 	if err != nil {
 		return "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"yardmaster/internal/box"
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
@@ -57,7 +58,7 @@ var fields = []field{
 // fill sends the worst text that a field takes, and answers it with the object that was made.
 func fill(t *testing.T, y *rig.Yard, f field) (text string, made map[string]any) {
 	t.Helper()
-	o := ops()[f.op]
+	o := capability.All()[f.op]
 	if o == nil {
 		t.Fatalf("there is no %s", f.op)
 	}
@@ -77,15 +78,15 @@ func fill(t *testing.T, y *rig.Yard, f field) (text string, made map[string]any)
 		if err := json.Unmarshal([]byte(filled), &members); err != nil {
 			t.Fatalf("%s: %v in %s", f.op, err, filled)
 		}
-		var in []given
+		var in []capability.Given
 		for name, value := range members {
-			g := given{name: name, text: string(value), json: true}
+			g := capability.Given{Name: name, Text: string(value), Json: true}
 			if o.Input()[name] != "body" {
-				g = given{name: name, text: strings.Trim(string(value), `"`)}
+				g = capability.Given{Name: name, Text: strings.Trim(string(value), `"`)}
 			}
 			in = append(in, g)
 		}
-		path, body, err := assemble(o, in)
+		path, body, err := capability.Assemble(o, in)
 		if err != nil {
 			t.Fatal(f.op, err)
 		}
@@ -174,7 +175,7 @@ func TestTextIsInertOnATerminal(t *testing.T) {
 	for _, c := range commands() { // that only look, besides lists and views
 		a := c.does
 		lists := c.rows && !strings.HasSuffix(c.words, " list") && !strings.HasSuffix(c.words, " view")
-		if !lists && (a == nil || ops()[a.op].Method != http.MethodGet || a.perRepo) {
+		if !lists && (a == nil || capability.All()[a.op].Method != http.MethodGet || a.perRepo) {
 			continue
 		}
 		words := strings.Fields(c.words)
@@ -235,7 +236,7 @@ func nounOfList(c command) *noun {
 // rowsAt are the rows of a noun's list at a server.
 func rowsAt(t *testing.T, y *rig.Yard, n *noun) (rows []map[string]any) {
 	t.Helper()
-	path := ops()[n.list].Path
+	path := capability.All()[n.list].Path
 	if n.query != "" {
 		path += "?" + n.query
 	}

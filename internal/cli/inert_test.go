@@ -17,6 +17,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
@@ -81,7 +82,7 @@ func TestEveryNounIsInert(t *testing.T) {
 		}
 	}
 	for _, n := range slices.Concat(nouns(), nounsUnder()) {
-		o := ops()[n.list]
+		o := capability.All()[n.list]
 		answer := filledWith(o.Output(), nasty, 0)
 		rows, ok := answer.(map[string]any)["data"]
 		if !ok {
@@ -98,7 +99,7 @@ func TestEveryNounIsInert(t *testing.T) {
 		inert(n.name+" list", out.String())
 		one := rows.([]any)[0]
 		if n.get != "" {
-			one = filledWith(ops()[n.get].Output(), nasty, 0)
+			one = filledWith(capability.All()[n.get].Output(), nasty, 0)
 		}
 		if b, err = object.Encode(one); err != nil {
 			t.Fatal(err)
@@ -123,10 +124,10 @@ func TestEveryNounIsInert(t *testing.T) {
 func TestActsSayWhatComesNext(t *testing.T) {
 	t.Parallel()
 	for _, n := range slices.Concat(nouns(), nounsUnder()) {
-		if ops()[n.list] == nil || n.get != "" && ops()[n.get] == nil {
+		if capability.All()[n.list] == nil || n.get != "" && capability.All()[n.get] == nil {
 			t.Errorf("%s names capabilities that there are not", n.name)
 		}
-		known := members(reflect.New(ops()[n.list].Output()).Elem().FieldByName("Data").Type().Elem())
+		known := capability.Members(reflect.New(capability.All()[n.list].Output()).Elem().FieldByName("Data").Type().Elem())
 		for _, c := range n.columns {
 			is := false
 			for at := range strings.SplitSeq(c.At, "|") {
@@ -147,7 +148,7 @@ func TestActsSayWhatComesNext(t *testing.T) {
 			continue
 		}
 		acts++
-		o := ops()[a.op]
+		o := capability.All()[a.op]
 		switch {
 		case o == nil:
 			t.Errorf("%s calls %s, which there is not", a.words, a.op)

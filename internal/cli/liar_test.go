@@ -12,6 +12,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/client"
@@ -30,7 +31,7 @@ func liar(t *testing.T) http.Handler {
 		answer []byte
 	}
 	var routes []route
-	for _, o := range ops() {
+	for _, o := range capability.All() {
 		body := any(map[string]any{})
 		if o.Output() != nil {
 			body = filledWith(o.Output(), shelled, 0)

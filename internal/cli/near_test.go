@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 )
 
@@ -19,14 +20,14 @@ func TestEdits(t *testing.T) {
 		n    int
 	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"list", "list", 0}, {"lisst", "list", 1}, {"lsit", "list", 1}, {"kitten", "sitting", 3},
 		{"stauts", "status", 1}, {"ab", "cd", 2}} {
-		if n := edits(c.a, c.b); n != c.n {
+		if n := capability.Edits(c.a, c.b); n != c.n {
 			t.Errorf("%q to %q: %d edits, not %d", c.a, c.b, n, c.n)
 		}
-		if n := edits(c.b, c.a); n != c.n {
+		if n := capability.Edits(c.b, c.a); n != c.n {
 			t.Errorf("%q to %q: %d edits, not %d", c.b, c.a, n, c.n)
 		}
 	}
-	if got := near("stat", []string{"state", "status", "limit"}); !slices.Equal(got, []string{"state", "status"}) {
+	if got := capability.Near("stat", []string{"state", "status", "limit"}); !slices.Equal(got, []string{"state", "status"}) {
 		t.Errorf("near stat are %q", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
@@ -36,11 +37,11 @@ type noun struct {
 	names    []string // members by which one is found besides
 	label    string   // the member by which people tell one from another
 	columns  []table.Column
-	page     string  // the place of its page on the server: tasks of /ui/tasks/{id}
-	first    string  // the command that makes the first one
-	none     string  // what is said when there are none, if that is more than first
-	perRepo  bool    // the list is one of a repository
-	about    []given // inputs of the list: the object that it is about
+	page     string             // the place of its page on the server: tasks of /ui/tasks/{id}
+	first    string             // the command that makes the first one
+	none     string             // what is said when there are none, if that is more than first
+	perRepo  bool               // the list is one of a repository
+	about    []capability.Given // inputs of the list: the object that it is about
 	// everywhere is the list of those of all repositories, by which one is found.
 	everywhere string
 	// hidden are dotted names of members that the view leaves out: what is for programs, and
@@ -119,9 +120,9 @@ func once(fl *flag.FlagSet, name, doc string) *string {
 const usual = 30
 
 func (l *listing) add(fl *flag.FlagSet, n *noun) {
-	o := one(n.list)
+	o := capability.One(n.list)
 	l.filters, l.others, l.flags = map[string]*string{}, map[string]*string{}, fl
-	keys := filters(o)
+	keys := capability.Filters(o)
 	for _, key := range object.Sorted(keys) {
 		doc := "only those whose " + strings.ReplaceAll(key, "_", " ") + " is `VALUE`"
 		if len(keys[key]) > 0 {
@@ -157,18 +158,18 @@ func (l *listing) add(fl *flag.FlagSet, n *noun) {
 }
 
 // inputs are those of the capability that the flags ask for.
-func (l *listing) inputs(ctx context.Context, n *noun) (in []given, err error) {
+func (l *listing) inputs(ctx context.Context, n *noun) (in []capability.Given, err error) {
 	for _, key := range object.Sorted(l.filters) {
 		if v := *l.filters[key]; v != "" {
 			if v, err = meantBy(ctx, n, key, v); err != nil {
 				return nil, err
 			}
-			in = append(in, given{name: "filter", text: key + ":" + v})
+			in = append(in, capability.Given{Name: "filter", Text: key + ":" + v})
 		}
 	}
 	for _, key := range object.Sorted(l.others) {
 		if v := *l.others[key]; v != "" {
-			in = append(in, given{name: key, text: v})
+			in = append(in, capability.Given{Name: key, Text: v})
 		}
 	}
 	in = append(in, n.about...)
@@ -210,7 +211,7 @@ func meantBy(ctx context.Context, n *noun, key, word string) (string, error) {
 
 // inRepo adds the repository to the inputs: the one that is named, or else the one of the
 // folder's remote.
-func inRepo(ctx context.Context, name string, in []given) ([]given, error) {
+func inRepo(ctx context.Context, name string, in []capability.Given) ([]capability.Given, error) {
 	if name == "" {
 		var err error
 		if name, err = repoHere(ctx); err != nil {
@@ -221,16 +222,16 @@ func inRepo(ctx context.Context, name string, in []given) ([]given, error) {
 	if !both || owner == "" || repo == "" || strings.Contains(repo, "/") {
 		return nil, exit.Misused("--repo has the form OWNER/NAME, not %q", name)
 	}
-	return append(in, given{name: "owner", text: owner}, given{name: "repo", text: repo}), nil
+	return append(in, capability.Given{Name: "owner", Text: owner}, capability.Given{Name: "repo", Text: repo}), nil
 }
 
 // rows fetches the rows of a list, at most most of them, and tells whether there are more.
-func (n *noun) rows(ctx context.Context, c *client.Client, in []given, most int) (rows []json.RawMessage, more bool, err error) {
-	o := one(n.list)
+func (n *noun) rows(ctx context.Context, c *client.Client, in []capability.Given, most int) (rows []json.RawMessage, more bool, err error) {
+	o := capability.One(n.list)
 	for _, pair := range strings.Split(n.query, "&") {
 		name, value, ok := strings.Cut(pair, "=")
-		if ok && !slices.ContainsFunc(in, func(g given) bool { return g.name == name }) {
-			in = append(in, given{name: name, text: value})
+		if ok && !slices.ContainsFunc(in, func(g capability.Given) bool { return g.Name == name }) {
+			in = append(in, capability.Given{Name: name, Text: value})
 		}
 	}
 	has := o.Input()
@@ -240,20 +241,20 @@ func (n *noun) rows(ctx context.Context, c *client.Client, in []given, most int)
 		wanted := strconv.Itoa(min(max(most-len(rows), 1), 100))
 		switch {
 		case has["per_page"] != "":
-			inputs = append(inputs, given{name: "per_page", text: wanted})
+			inputs = append(inputs, capability.Given{Name: "per_page", Text: wanted})
 		case has["limit"] != "":
-			inputs = append(inputs, given{name: "limit", text: wanted})
+			inputs = append(inputs, capability.Given{Name: "limit", Text: wanted})
 		}
 		if cursor != "" {
-			inputs = append(inputs, given{name: "cursor", text: cursor})
+			inputs = append(inputs, capability.Given{Name: "cursor", Text: cursor})
 		} else if number > 1 {
-			inputs = append(inputs, given{name: "page", text: strconv.Itoa(number)})
+			inputs = append(inputs, capability.Given{Name: "page", Text: strconv.Itoa(number)})
 		}
-		path, _, err := assemble(o, inputs)
+		path, _, err := capability.Assemble(o, inputs)
 		if err != nil {
 			return nil, false, err
 		}
-		var p page
+		var p capability.Page
 		if err := c.Call(ctx, http.MethodGet, path, nil, &p); err != nil {
 			return nil, false, err
 		}
@@ -300,8 +301,8 @@ func (n *noun) listCommand(summary string, examples ...string) command {
 
 // addValues adds those of the flags of a list.
 func (n *noun) addValues(to map[string]values) {
-	o := one(n.list)
-	for key, all := range filters(o) {
+	o := capability.One(n.list)
+	for key, all := range capability.Filters(o) {
 		switch {
 		case len(all) == 0:
 		case slices.Contains(o.Paging.Several, key):
@@ -367,8 +368,8 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 	}
 	tell := func(line string) { screen.Wrapped(os.Stderr, screen.Out(), "", line) }
 	switch {
-	case none && slices.ContainsFunc(in, func(g given) bool {
-		return g.name != "owner" && g.name != "repo" && !slices.Contains(n.about, g)
+	case none && slices.ContainsFunc(in, func(g capability.Given) bool {
+		return g.Name != "owner" && g.Name != "repo" && !slices.Contains(n.about, g)
 	}):
 		tell("None is like that.")
 	case none && n.none != "":

@@ -12,6 +12,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
@@ -325,7 +326,7 @@ func eitherSecret(a act, account, ofRepo string) command {
 }
 
 // secretBefore is the secret of a name, as the list has it; nil if there is none.
-func secretBefore(ctx context.Context, c *client.Client, of *noun, in []given, name string, environment *flag.Flag) any {
+func secretBefore(ctx context.Context, c *client.Client, of *noun, in []capability.Given, name string, environment *flag.Flag) any {
 	rows, _, err := of.rows(ctx, c, in, everything)
 	if err != nil {
 		return nil
@@ -370,7 +371,7 @@ func capBefore(ctx context.Context, c *client.Client, plain []string) any {
 // templateAgain is the command that sets a template as it was.
 func templateAgain(was map[string]any) string {
 	words := "yardmaster template set " + client.Word(object.Text(was["name"]))
-	for _, in := range one("template.set").Inputs() {
+	for _, in := range capability.One("template.set").Inputs() {
 		v, known := was[in.Name]
 		text, is := v.(string)
 		if list, some := v.([]any); !known || v == nil || is && text == "" || in.Name == "name" || some && len(list) == 0 ||

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
@@ -22,7 +23,7 @@ func (n *noun) pick(ctx context.Context, prompt, repo string, fits func(map[stri
 }
 
 // choose is pick that answers the whole object. in are inputs of the list besides.
-func (n *noun) choose(ctx context.Context, prompt, repo string, in []given, fits func(map[string]any) bool) (map[string]any, error) {
+func (n *noun) choose(ctx context.Context, prompt, repo string, in []capability.Given, fits func(map[string]any) bool) (map[string]any, error) {
 	c, err := signin.Connect()
 	if err != nil {
 		return nil, err

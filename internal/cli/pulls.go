@@ -12,6 +12,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
@@ -95,7 +96,7 @@ func pickFinding(ctx context.Context, prompt, repo string) (string, error) {
 		return "", err
 	}
 	of := findingNoun()
-	row, err := of.choose(ctx, prompt, "", []given{{name: "id", text: id}}, isNotUnder("state", "dismissed", "fixed"))
+	row, err := of.choose(ctx, prompt, "", []capability.Given{{Name: "id", Text: id}}, isNotUnder("state", "dismissed", "fixed"))
 	return of.id(row), err
 }
 
@@ -138,7 +139,7 @@ func definePRChecks(fl *flag.FlagSet) action {
 				return nil, err
 			}
 			state = pr.Checks
-			rows, _, err := checks.rows(ctx, c, []given{{name: "filter", text: "pr:" + plain[0]}}, searched)
+			rows, _, err := checks.rows(ctx, c, []capability.Given{{Name: "filter", Text: "pr:" + plain[0]}}, searched)
 			if err != nil {
 				return nil, err
 			}
@@ -228,7 +229,7 @@ func runPRCheckout(ctx context.Context, plain []string) error {
 // under lists what belongs to an object.
 func (n *noun) under(ctx context.Context, l *listing, input, id string) error {
 	of := *n
-	of.about = []given{{name: input, text: id}}
+	of.about = []capability.Given{{Name: input, Text: id}}
 	return of.runList(ctx, l)
 }
 

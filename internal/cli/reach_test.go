@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/object"
 )
 
@@ -89,7 +90,7 @@ func TestCommandsReachWhatPagesChange(t *testing.T) {
 		if strings.Contains(sources, `"`+id+`"`) {
 			return true
 		}
-		for piece := range strings.SplitSeq(pathHole.ReplaceAllString(ops()[id].Path, "\n"), "\n") {
+		for piece := range strings.SplitSeq(pathHole.ReplaceAllString(capability.All()[id].Path, "\n"), "\n") {
 			piece = strings.Trim(piece, "/")
 			at := strings.Index(sources, piece)
 			if piece != "" && (at < 0 || !regexp.MustCompile(`["/]`+regexp.QuoteMeta(piece)+`["/?]`).MatchString(sources)) {
@@ -115,7 +116,7 @@ func TestCommandsReachWhatPagesChange(t *testing.T) {
 	}
 	var told []string
 	for _, m := range inBackticks.FindAllStringSubmatch(string(page), -1) {
-		if _, known := ops()[m[1]]; known {
+		if _, known := capability.All()[m[1]]; known {
 			told = append(told, m[1])
 		}
 	}

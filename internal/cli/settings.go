@@ -17,6 +17,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
@@ -44,7 +45,7 @@ func settingCommands() []command {
 }
 
 func defineAccountSettings(fl *flag.FlagSet) action {
-	set := one("account.floors_set")
+	set := capability.One("account.floors_set")
 	wanted, floors := map[string]*string{}, []string{} // all are replaced at once
 	for _, in := range set.Inputs() {
 		wanted[in.Name] = fl.String(strings.ReplaceAll(in.Name, "_", "-"), "", in.Doc+"; null: nothing is asked")
@@ -78,7 +79,7 @@ func defineAccountSettings(fl *flag.FlagSet) action {
 			if !fl.Changed(flagName) {
 				continue
 			}
-			if in[name], err = (given{name: name, text: *wanted[name]}).value(set.Kinds()[name]); err != nil {
+			if in[name], err = (capability.Given{Name: name, Text: *wanted[name]}).Value(set.Kinds()[name]); err != nil {
 				return err
 			}
 			if *wanted[name] == "null" {

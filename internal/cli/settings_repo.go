@@ -11,6 +11,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
@@ -28,7 +29,7 @@ const canary = "canary_enabled"
 
 func defineRepoSettings(fl *flag.FlagSet) action {
 	wanted := map[string]*string{}
-	for _, in := range one("project.update").Inputs() {
+	for _, in := range capability.One("project.update").Inputs() {
 		if slices.Contains(switches, in.Name) {
 			name := strings.ReplaceAll(in.Name, "_", "-")
 			wanted[in.Name] = fl.String(name, "", in.Doc)

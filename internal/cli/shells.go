@@ -14,6 +14,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
@@ -139,7 +140,7 @@ func mintable(ctx context.Context, _ []string, _ string) []string {
 
 // eventTypes are the types of events that a webhook may be sent: those that an attempt to send one may be of.
 func eventTypes(context.Context, []string, string) []string {
-	return enumOf(rowOf(one("webhook.deliveries").Output()), "type")
+	return capability.EnumOf(capability.RowOf(capability.One("webhook.deliveries").Output()), "type")
 }
 
 // eventKinds are the kinds of events that the audit record has.
@@ -257,10 +258,10 @@ func numbersOf(ctx context.Context, n *noun, repo string) (all []string) {
 }
 
 func inputsOfCall(ctx context.Context, words []string, begun string) (all []string) {
-	if len(words) == 0 || ops()[words[0]] == nil {
+	if len(words) == 0 || capability.All()[words[0]] == nil {
 		return nil
 	}
-	o := ops()[words[0]]
+	o := capability.All()[words[0]]
 	if name, _, value := strings.Cut(begun, "="); value {
 		return idsOfCall(ctx, o, name)
 	}
@@ -277,7 +278,7 @@ func idsOfCall(ctx context.Context, o *app.Op, name string) (all []string) {
 		return nil
 	}
 	for _, n := range nouns() {
-		if n.get == "" || n.wide().perRepo || one(n.get).Path != before+"{"+name+"}" {
+		if n.get == "" || n.wide().perRepo || capability.One(n.get).Path != before+"{"+name+"}" {
 			continue
 		}
 		of := n.wide()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/capability"
 )
 
 func BenchmarkTree(b *testing.B) {
@@ -85,7 +86,7 @@ func TestCapabilitiesAreFoundFast(t *testing.T) {
 	for id := range wanted {
 		group, _, _ := strings.Cut(id, ".")
 		found := false
-		for _, room := range append(rooms[group], group) {
+		for _, room := range append(capability.Rooms[group], group) {
 			found = found || slices.ContainsFunc(app.OpsIn(room), func(o app.Op) bool { return o.ID == id })
 		}
 		if !found {

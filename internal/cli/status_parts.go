@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
@@ -16,7 +17,7 @@ import (
 type statusPart struct {
 	name, title string
 	of          *noun
-	in          []given
+	in          []capability.Given
 	lists       string // the command that lists them all
 	then        string // the command that deals with them
 	// thenFor, if set, is then for the rows that there are.
@@ -70,9 +71,9 @@ func (p statusPart) meant(rows []json.RawMessage) (some []json.RawMessage) {
 // statusParts are all parts, in the order in which a person deals with them. What waits for a person comes
 // first, then what runs, what went wrong, and why tasks wait.
 func statusParts() []statusPart {
-	only := func(words ...string) (in []given) {
+	only := func(words ...string) (in []capability.Given) {
 		for _, w := range words {
-			in = append(in, given{name: "filter", text: w})
+			in = append(in, capability.Given{Name: "filter", Text: w})
 		}
 		return in
 	}
@@ -84,7 +85,7 @@ func statusParts() []statusPart {
 			thenFor: resolving},
 		{name: "escalations", title: "was handed to people", of: nounCalled("escalation"), in: only("state:open"),
 			lists: "yardmaster escalation list --state open", then: "yardmaster escalation resolve ID"},
-		{name: "held_plans", title: "plans to release", of: nounCalled("plan"), in: []given{{name: "bucket", text: "held"}},
+		{name: "held_plans", title: "plans to release", of: nounCalled("plan"), in: []capability.Given{{Name: "bucket", Text: "held"}},
 			lists: "yardmaster plan list --bucket held", then: "yardmaster plan approve ID"},
 		{name: "pulls", title: "pull requests that wait for a person", of: pulls, in: only("waits:person"), keep: waitsForPerson,
 			lists: "yardmaster pr list --waits person", then: "yardmaster pr view ID says what moves it"},

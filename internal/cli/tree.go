@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
@@ -83,12 +84,12 @@ func treeFor(first string) *cobra.Command {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		if c.CommandPath() == "yardmaster call" {
 			id := c.Flags().Arg(0)
-			if o := one(id); o != nil {
+			if o := capability.One(id); o != nil {
 				_ = describeOp(o)
 				return
 			}
 			if id != "" {
-				fmt.Fprintf(c.ErrOrStderr(), "yardmaster call: there is no capability %q%s\n\n", id, meant(id, "", object.Sorted(ops())))
+				fmt.Fprintf(c.ErrOrStderr(), "yardmaster call: there is no capability %q%s\n\n", id, capability.Meant(id, "", object.Sorted(capability.All())))
 			}
 		}
 		describe(c.OutOrStdout(), c)
@@ -193,7 +194,9 @@ func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] + "." }
 func (c *command) wants() []string { return strings.Fields(c.args) }
 
 // deletes tells whether the object is gone afterwards.
-func (c *command) deletes() bool { return c.does != nil && one(c.does.op).Method == http.MethodDelete }
+func (c *command) deletes() bool {
+	return c.does != nil && capability.One(c.does.op).Method == http.MethodDelete
+}
 
 // checked holds the plain arguments against those that the command wants, and finds the
 // object that the first one names.
@@ -288,7 +291,7 @@ func wrongFlag(c *cobra.Command, err error) string {
 				known = append(known, f.Name)
 			}
 		})
-		return "there is no flag --" + name + meant(name, "--", known)
+		return "there is no flag --" + name + capability.Meant(name, "--", known)
 	case errors.As(err, &bare):
 		name := bare.GetFlag().Name
 		text := "a value is missing for --" + name
@@ -445,4 +448,32 @@ func answers(do func(ctx context.Context, plain []string, o *output.Flags) error
 			return do(ctx, plain, o)
 		}
 	}
+}
+
+// fieldsOf are the members of what a command answers, for --json.
+func fieldsOf(c *cobra.Command) []string {
+	words := strings.TrimPrefix(c.CommandPath(), "yardmaster ")
+	for _, of := range commands() {
+		if of.words != words {
+			continue
+		}
+		if of.members != nil {
+			return of.members
+		}
+		id := of.answers
+		switch {
+		case id == "" && of.does != nil:
+			id = of.does.op
+		case words == "call":
+			id = c.Flags().Arg(0)
+		}
+		if capability.One(id) == nil || capability.One(id).Output() == nil {
+			return nil
+		}
+		if of.rows {
+			return capability.Members(capability.RowOf(capability.One(id).Output()))
+		}
+		return capability.Members(capability.One(id).Output())
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
 )
@@ -66,7 +67,7 @@ type answered struct {
 func newNoting(t *testing.T) *noting {
 	t.Helper()
 	n := &noting{}
-	for _, o := range ops() {
+	for _, o := range capability.All() {
 		body := any(map[string]any{})
 		if o.Output() != nil {
 			body = filledWith(o.Output(), plainAnswer, 0)
@@ -178,7 +179,7 @@ func TestChangesSayWhatComesNext(t *testing.T) {
 		_ = typed.Close()
 		calls := n.made()
 		if len(calls) == 0 && slices.Equal(before, files(t, home)) {
-			if c.does != nil && ops()[c.does.op].Method != http.MethodGet {
+			if c.does != nil && capability.All()[c.does.op].Method != http.MethodGet {
 				t.Errorf("%q makes no call: %s", args, said)
 			}
 			continue
@@ -256,7 +257,7 @@ func argumentsOf(t *testing.T, c *command) []string {
 	if c.does.text == "yml" {
 		args = append(args, "--file=value.txt")
 	}
-	for _, in := range ops()[c.does.op].Inputs() {
+	for _, in := range capability.All()[c.does.op].Inputs() {
 		name := strings.ReplaceAll(in.Name, "_", "-")
 		if f := of.Flags().Lookup(name); f == nil || !in.Required || name == "repo" {
 			continue

@@ -13,6 +13,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
@@ -57,8 +58,8 @@ func (n *noun) viewCommand(summary string, examples ...string) command {
 func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, error) {
 	if n.get == "" {
 		in := n.within(ctx)
-		if _, known := filters(one(n.list))["id"]; known && object.WholeID.MatchString(id) {
-			in = append(in, given{name: "filter", text: "id:" + id})
+		if _, known := capability.Filters(capability.One(n.list))["id"]; known && object.WholeID.MatchString(id) {
+			in = append(in, capability.Given{Name: "filter", Text: "id:" + id})
 		}
 		of := *n
 		if n.archived != "" {
@@ -76,7 +77,7 @@ func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, er
 		}
 		return nil, exit.NotFound(fmt.Sprintf("there is no %s %s", n.name, id))
 	}
-	path, _, err := assemble(one(n.get), n.address(n.get, id))
+	path, _, err := capability.Assemble(capability.One(n.get), n.address(n.get, id))
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, er
 }
 
 // within are the inputs of the list that has an object.
-func (n *noun) within(ctx context.Context) []given {
+func (n *noun) within(ctx context.Context) []capability.Given {
 	if !n.perRepo {
 		return nil
 	}
@@ -96,12 +97,12 @@ func (n *noun) within(ctx context.Context) []given {
 }
 
 // address are the inputs by which a capability is told which object is meant.
-func (n *noun) address(capability, id string) []given {
-	o := one(capability)
+func (n *noun) address(asked, id string) []capability.Given {
+	o := capability.One(asked)
 	if owner, repo, both := strings.Cut(id, "/"); both && strings.Contains(o.Path, "{owner}") {
-		return []given{{name: "owner", text: owner}, {name: "repo", text: repo}}
+		return []capability.Given{{Name: "owner", Text: owner}, {Name: "repo", Text: repo}}
 	}
-	return []given{{name: placeholder(o.Path), text: id}}
+	return []capability.Given{{Name: placeholder(o.Path), Text: id}}
 }
 
 // placeholder is the last input in a path, or "".

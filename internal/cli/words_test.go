@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"yardmaster/internal/cli/capability"
 )
 
 // No command drops words: what an argument with an ellipsis may repeat is all sent, as it was written.
@@ -64,7 +66,7 @@ func TestHolesAreFilled(t *testing.T) {
 			switch at, err := strconv.Atoi(first); {
 			case err == nil && at < given, first == "id" && (len(c.wants()) > 0 || a.made != nil), first == "flags",
 				first == "before" && (a.before != "" || a.earlier != nil):
-			case ops()[a.op].Output() == nil || !slices.Contains(members(ops()[a.op].Output()), first):
+			case capability.All()[a.op].Output() == nil || !slices.Contains(capability.Members(capability.All()[a.op].Output()), first):
 				t.Errorf("%s: nothing fills {%s}", c.words, m[1])
 			}
 		}

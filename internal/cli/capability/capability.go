@@ -1,4 +1,5 @@
-package cli
+// Package capability finds the capabilities of the API and puts what a person wrote into a call of one.
+package capability
 
 import (
 	"encoding/json"
@@ -9,16 +10,14 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/spf13/cobra"
-
 	"yardmaster/internal/app"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/terminal"
 )
 
-// ops are the capabilities by their ids.
-var ops = sync.OnceValue(func() map[string]*app.Op {
+// All are the capabilities by their ids.
+var All = sync.OnceValue(func() map[string]*app.Op {
 	all := app.Ops()
 	m := make(map[string]*app.Op, len(all))
 	for i := range all {
@@ -27,9 +26,9 @@ var ops = sync.OnceValue(func() map[string]*app.Op {
 	return m
 })
 
-// rooms are the domains that have the capabilities of a group, where they are not in the
+// Rooms are the domains that have the capabilities of a group, where they are not in the
 // one of its name alone.
-var rooms = map[string][]string{
+var Rooms = map[string][]string{
 	"account":        {"oss"},
 	"billing":        {"modelkey", "budget"},
 	"config":         {"prompt"},
@@ -47,18 +46,18 @@ var rooms = map[string][]string{
 	"task":           {"task", "run", "queue", "budget"},
 }
 
-// one is the capability of an id; nil if there is none. The domains that may have it are
+// One is the capability of an id; nil if there is none. The domains that may have it are
 // looked at first, because to describe all of them takes longer than a call.
-func one(id string) *app.Op {
+func One(id string) *app.Op {
 	known.Lock()
 	defer known.Unlock()
 	if known.ops == nil {
-		known.ops, known.rooms = map[string]*app.Op{}, map[string]bool{}
+		known.ops, known.Rooms = map[string]*app.Op{}, map[string]bool{}
 	}
 	group, _, _ := strings.Cut(id, ".")
-	for _, room := range append(slices.Clone(rooms[group]), group) {
-		if known.ops[id] == nil && !known.rooms[room] {
-			known.rooms[room] = true
+	for _, room := range append(slices.Clone(Rooms[group]), group) {
+		if known.ops[id] == nil && !known.Rooms[room] {
+			known.Rooms[room] = true
 			all := app.OpsIn(room)
 			for i := range all {
 				known.ops[all[i].ID] = &all[i]
@@ -68,70 +67,70 @@ func one(id string) *app.Op {
 	if o := known.ops[id]; o != nil {
 		return o
 	}
-	return ops()[id]
+	return All()[id]
 }
 
 // known are the capabilities that were looked at.
 var known struct {
 	sync.Mutex
 	ops   map[string]*app.Op
-	rooms map[string]bool
+	Rooms map[string]bool
 }
 
-// given is an input of a call: a text as a person wrote it, or JSON.
-type given struct {
-	name, text string
-	json       bool // text is JSON
-	verbatim   bool // text is a text, whatever it looks like
+// Given is an input of a call: a text as a person wrote it, or JSON.
+type Given struct {
+	Name, Text string
+	Json       bool // text is JSON
+	Verbatim   bool // text is a text, whatever it looks like
 }
 
-// parseGiven reads name=value, name:=JSON, name=@FILE and name=- .
-func parseGiven(word string) (g given, err error) {
+// ParseGiven reads name=value, name:=JSON, name=@FILE and name=- .
+func ParseGiven(word string) (g Given, err error) {
 	name, value, ok := strings.Cut(word, "=")
 	if !ok || name == "" {
 		return g, exit.Misused("%q has not the form name=value", word)
 	}
-	g.name, g.json = strings.CutSuffix(name, ":")
+	g.Name, g.Json = strings.CutSuffix(name, ":")
 	path, file := strings.CutPrefix(value, "@")
 	if value == "-" {
 		path = "-"
 	} else if !file {
-		g.text = value
+		g.Text = value
 		return g, nil
 	}
 	b, err := exit.OfFile(terminal.Read(path))
 	if err != nil {
 		return g, err
 	}
-	g.text, g.verbatim = string(b), !g.json
+	g.Text, g.Verbatim = string(b), !g.Json
 	return g, nil
 }
 
-// assemble puts inputs where the row says: into the path, the query and the body. A value
+// Assemble puts inputs where the row says: into the path, the query and the body. A value
 // of a text input is sent unchanged; any other is JSON, or else a list of words or pairs
 // where the input is one, or else text.
-func assemble(o *app.Op, inputs []given) (path string, body any, err error) {
+func Assemble(o *app.Op, inputs []Given) (path string, body any, err error) {
 	path = o.Path
 	query, members := url.Values{}, map[string]any{}
 	where, kinds := o.Input(), o.Kinds()
 	for _, in := range inputs {
-		switch where[in.name] {
+		switch where[in.Name] {
 		case "path":
-			path = strings.NewReplacer("{"+in.name+"}", url.PathEscape(in.text), "{"+in.name+"...}", in.text).Replace(path)
-			delete(where, in.name)
+			path = strings.NewReplacer("{"+in.Name+"}", url.PathEscape(in.Text), "{"+in.Name+"...}", in.Text).Replace(path)
+			delete(where, in.Name)
 		case "query":
-			query.Add(in.name, in.text)
+			query.Add(in.Name, in.Text)
 		case "body":
-			v, err := in.value(kinds[in.name])
+			v, err := in.Value(kinds[in.Name])
 			if err != nil {
 				return "", nil, err
 			}
-			members[in.name] = v
+			members[in.Name] = v
 		default:
-			if words := near(in.name, object.Sorted(o.Input())); len(words) > 0 {
-				return "", nil, exit.Misused("%s has no input %q; did you mean %s=?", o.ID, in.name, strings.Join(words, "= or "))
+			if words := Near(in.Name, object.Sorted(o.Input())); len(words) > 0 {
+				return "", nil, exit.Misused("%s has no input %q; did you mean %s=?", o.ID, in.Name, strings.Join(words, "= or "))
 			}
-			return "", nil, exit.Misused("%s has no input %q; `yardmaster call %s -h` lists them", o.ID, in.name, o.ID)
+			return "", nil, exit.Misused("%s has no input %q; `yardmaster call %s -h` lists them", o.ID, in.Name, o.ID)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(where)) {
@@ -152,18 +151,18 @@ func assemble(o *app.Op, inputs []given) (path string, body any, err error) {
 	return path, body, nil
 }
 
-// value is the input as a member of the body.
-func (g given) value(kind reflect.Type) (any, error) {
+// Value is the input as a member of the body.
+func (g Given) Value(kind reflect.Type) (any, error) {
 	var v any
 	switch {
-	case g.json:
-		if err := json.Unmarshal([]byte(g.text), &v); err != nil {
-			return nil, exit.Misused("%s:= takes JSON: %v", g.name, err)
+	case g.Json:
+		if err := json.Unmarshal([]byte(g.Text), &v); err != nil {
+			return nil, exit.Misused("%s:= takes JSON: %v", g.Name, err)
 		}
 		return v, nil
-	case g.verbatim && isText(kind), isText(kind) && g.text != "null":
-		return g.text, nil
-	case json.Unmarshal([]byte(g.text), &v) == nil:
+	case g.Verbatim && isText(kind), isText(kind) && g.Text != "null":
+		return g.Text, nil
+	case json.Unmarshal([]byte(g.Text), &v) == nil:
 		return v, nil
 	}
 	for kind != nil && kind.Kind() == reflect.Pointer {
@@ -173,32 +172,32 @@ func (g given) value(kind reflect.Type) (any, error) {
 	case kind == nil:
 	case kind.Kind() == reflect.Slice && isText(kind.Elem()):
 		words := []string{}
-		for w := range strings.SplitSeq(g.text, ",") {
+		for w := range strings.SplitSeq(g.Text, ",") {
 			if w = strings.TrimSpace(w); w != "" {
 				words = append(words, w)
 			}
 		}
 		return words, nil
-	case kind.Kind() == reflect.Map && strings.Contains(g.text, "="):
+	case kind.Kind() == reflect.Map && strings.Contains(g.Text, "="):
 		pairs := map[string]string{}
-		for pair := range strings.SplitSeq(g.text, ",") {
+		for pair := range strings.SplitSeq(g.Text, ",") {
 			name, value, _ := strings.Cut(pair, "=")
 			pairs[strings.TrimSpace(name)] = value
 		}
 		return pairs, nil
 	case kind.Kind() >= reflect.Int && kind.Kind() <= reflect.Float64:
-		return nil, exit.Misused("%s takes a number, not %q", g.name, g.text)
+		return nil, exit.Misused("%s takes a number, not %q", g.Name, g.Text)
 	}
-	return g.text, nil
+	return g.Text, nil
 }
 
 func isText(t reflect.Type) bool {
 	return t != nil && (t.Kind() == reflect.String || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.String)
 }
 
-// filters are the keys of the input filter of a list, each with its values, if they are
+// Filters are the keys of the input filter of a list, each with its values, if they are
 // few. The doc of the input is "key:value, of KEY (VALUE, VALUE…); KEY …".
-func filters(o *app.Op) map[string][]string {
+func Filters(o *app.Op) map[string][]string {
 	out := map[string][]string{}
 	for _, in := range o.Inputs() {
 		if in.Name != "filter" {
@@ -219,44 +218,16 @@ func filters(o *app.Op) map[string][]string {
 	return out
 }
 
-// page is what the command line knows of an answer that lists something.
-type page struct {
+// Page is what the command line knows of an answer that lists something.
+type Page struct {
 	Data  []json.RawMessage `json:"data"`
 	Next  *string           `json:"next_cursor"`
 	Pages int               `json:"pages"`
 	More  bool              `json:"has_more"`
 }
 
-// fieldsOf are the members of what a command answers, for --json.
-func fieldsOf(c *cobra.Command) []string {
-	words := strings.TrimPrefix(c.CommandPath(), "yardmaster ")
-	for _, of := range commands() {
-		if of.words != words {
-			continue
-		}
-		if of.members != nil {
-			return of.members
-		}
-		id := of.answers
-		switch {
-		case id == "" && of.does != nil:
-			id = of.does.op
-		case words == "call":
-			id = c.Flags().Arg(0)
-		}
-		if one(id) == nil || one(id).Output() == nil {
-			return nil
-		}
-		if of.rows {
-			return members(rowOf(one(id).Output()))
-		}
-		return members(one(id).Output())
-	}
-	return nil
-}
-
-// rowOf is the type of the rows of an answer that lists something; that of the answer if it lists nothing.
-func rowOf(t reflect.Type) reflect.Type {
+// RowOf is the type of the rows of an answer that lists something; that of the answer if it lists nothing.
+func RowOf(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -268,8 +239,8 @@ func rowOf(t reflect.Type) reflect.Type {
 	return t
 }
 
-// enumOf are the values that a member of a type may have, if they are few.
-func enumOf(t reflect.Type, name string) []string {
+// EnumOf are the values that a member of a type may have, if they are few.
+func EnumOf(t reflect.Type, name string) []string {
 	for _, f := range reflect.VisibleFields(t) {
 		if of, _, _ := strings.Cut(f.Tag.Get("json"), ","); of == name && f.Tag.Get("enum") != "" {
 			return strings.Split(f.Tag.Get("enum"), ",")
@@ -278,8 +249,8 @@ func enumOf(t reflect.Type, name string) []string {
 	return nil
 }
 
-// members are the names of a type's members in JSON.
-func members(t reflect.Type) (all []string) {
+// Members are the names of a type's members in JSON.
+func Members(t reflect.Type) (all []string) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}

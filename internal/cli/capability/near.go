@@ -1,4 +1,4 @@
-package cli
+package capability
 
 import (
 	"slices"
@@ -8,9 +8,9 @@ import (
 // mostNear is the largest number of words that are suggested for one.
 const mostNear = 3
 
-// near are the words that somebody may have meant who wrote one that there is not. A word is
+// Near are the words that somebody may have meant who wrote one that there is not. A word is
 // near if few letters of it are wrong, or if it begins with the one that was written.
-func near(written string, among []string) []string {
+func Near(written string, among []string) []string {
 	type candidate struct {
 		word  string
 		edits int
@@ -22,7 +22,7 @@ func near(written string, among []string) []string {
 	most := min(max(len(written)/4, 1), 3)
 	var all []candidate
 	for _, word := range among {
-		n := edits(written, strings.ToLower(word))
+		n := Edits(written, strings.ToLower(word))
 		if n > most && len(written) > 2 && strings.HasPrefix(word, written) {
 			n = most
 		}
@@ -45,10 +45,10 @@ func near(written string, among []string) []string {
 	return words
 }
 
-// meant is the question that follows a word that there is not; "" if no word is near.
+// Meant is the question that follows a word that there is not; "" if no word is near.
 // before stands before each word that is suggested.
-func meant(written, before string, among []string) string {
-	words := near(written, among)
+func Meant(written, before string, among []string) string {
+	words := Near(written, among)
 	if len(words) == 0 {
 		return ""
 	}
@@ -58,9 +58,9 @@ func meant(written, before string, among []string) string {
 	return "; did you mean " + strings.Join(words, " or ") + "?"
 }
 
-// edits is the number of letters to insert, remove, replace, or swap with the next one, that
+// Edits is the number of letters to insert, remove, replace, or swap with the next one, that
 // make one word of another: the optimal string alignment distance, in bytes.
-func edits(a, b string) int {
+func Edits(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	for j := range rows[1] {
 		rows[1][j] = j
