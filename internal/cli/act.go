@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/terminal"
@@ -129,23 +130,23 @@ func filled(text string, plain []string, answer any, safe func(string) string) s
 
 // command is the command of an act. The capability is looked at when its flags are
 // declared.
-func (a act) command() command {
-	c := command{words: a.words, args: a.args, summary: a.summary, more: a.more, examples: a.examples, of: a.of,
-		values: map[string]values{}, does: &a, picks: a.picks}
-	c.define = func(fl *flag.FlagSet) action {
+func (a act) command() tree.Command {
+	c := tree.Command{Words: a.words, Args: a.args, Summary: a.summary, More: a.more, Examples: a.examples, Of: a.of.kind(),
+		Values: map[string]tree.Values{}, Does: &a, Picks: a.picks}
+	c.Define = func(fl *flag.FlagSet) tree.Action {
 		for _, in := range capability.One(a.op).Inputs() {
 			name := strings.ReplaceAll(in.Name, "_", "-")
 			if at := slices.Index(a.plain, in.Name); at >= 0 { // a plain argument has a name of its own
-				words := c.wants()
+				words := c.Wants()
 				if at += len(words) - len(a.plain); at >= 0 && at < len(words) {
 					name = strings.Trim(words[at], "[]…")
 				}
 			}
 			if _, of, some := strings.Cut(in.Doc, "one of "); some {
-				c.values[name] = fixed(strings.Split(of, ", ")...)
+				c.Values[name] = tree.Fixed(strings.Split(of, ", ")...)
 			}
 			if in.Kind == "true or false" {
-				c.values[name] = fixed("true", "false")
+				c.Values[name] = tree.Fixed("true", "false")
 			}
 		}
 		return a.define(fl)
@@ -154,12 +155,15 @@ func (a act) command() command {
 }
 
 // commandsOf are the commands of acts.
-func commandsOf(all ...act) (out []command) {
+func commandsOf(all ...act) (out []tree.Command) {
 	for _, a := range all {
 		out = append(out, a.command())
 	}
 	return out
 }
+
+// Capability is the id of the capability that is called.
+func (a *act) Capability() string { return a.op }
 
 // texts are the flags of a command that takes a text.
 type texts struct {
@@ -198,7 +202,7 @@ func (t *texts) read(ctx context.Context, words []string, what string) (string, 
 	return text, nil
 }
 
-func (a act) define(fl *flag.FlagSet) action {
+func (a act) define(fl *flag.FlagSet) tree.Action {
 	o := capability.One(a.op)
 	inputs := map[string]*string{}
 	taken := slices.Concat(slices.Collect(maps.Keys(a.fixed)), a.plain, []string{a.text, a.secret, a.secretFile, a.memberFlag})
@@ -249,7 +253,7 @@ func (a act) define(fl *flag.FlagSet) action {
 		}
 		var in []capability.Given
 		if member != "" {
-			id, err := nounCalled("member").find(ctx, member)
+			id, err := nounCalled("member").Find(ctx, member)
 			if err != nil {
 				return err
 			}

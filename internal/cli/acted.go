@@ -79,7 +79,7 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 			id = object.Text(row[a.made.name+"_id"])
 		}
 		if id != "" {
-			a.made.seen(id)
+			a.made.Seen(id)
 		}
 		plain = append([]string{id}, plain...)
 	}

@@ -7,14 +7,15 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/config"
 )
 
 // defineAppoint makes a person an operator of a server, or no longer one, on the database of
 // the server. The API makes none, so that no token of any kind does.
-func defineAppoint(admin bool) func(*flag.FlagSet) action {
-	return func(fl *flag.FlagSet) action { return configured(fl, appoint(admin)) }
+func defineAppoint(admin bool) func(*flag.FlagSet) tree.Action {
+	return func(fl *flag.FlagSet) tree.Action { return configured(fl, appoint(admin)) }
 }
 
 func appoint(admin bool) func(context.Context, *config.Config, []string) error {

@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/box"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/tree"
 )
 
 // boxFolders defines the flags of the folders of this machine's box.
@@ -33,7 +34,7 @@ func noBox(err error, data string) error {
 	return err
 }
 
-func defineBoxAgents(fl *flag.FlagSet) action {
+func defineBoxAgents(fl *flag.FlagSet) tree.Action {
 	data, work := boxFolders(fl)
 	return func(ctx context.Context, _ []string) error { return listAgents(ctx, *data, *work) }
 }
@@ -70,7 +71,7 @@ func listAgents(ctx context.Context, data, work string) error {
 	return nil
 }
 
-func defineBoxAgentsInstall(fl *flag.FlagSet) action {
+func defineBoxAgentsInstall(fl *flag.FlagSet) tree.Action {
 	data, work := boxFolders(fl)
 	return func(ctx context.Context, plain []string) error {
 		return noBox(box.InstallAgent(ctx, *data, *work, plain[0], os.Stdout), *data)

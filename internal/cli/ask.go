@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
@@ -42,13 +43,13 @@ func askNoun() *noun {
 			{"REPOSITORY", "repo", table.Text}, {"SOURCE", "source", table.Text}, {"TITLE", "title", table.Title}}}
 }
 
-func askCommands() []command {
+func askCommands() []tree.Command {
 	ask := nounCalled("ask")
-	return append([]command{
-		{words: "ask file", answers: "ask.file", args: "[TEXT]…", summary: "file something wanted, for triage to decide about", define: defineAskFile,
-			examples: []string{`yardmaster ask file --repo acme/web "The footer shows last year."`, "yardmaster ask file < wish.txt -"}},
+	return append([]tree.Command{
+		{Words: "ask file", Answers: "ask.file", Args: "[TEXT]…", Summary: "file something wanted, for triage to decide about", Define: defineAskFile,
+			Examples: []string{`yardmaster ask file --repo acme/web "The footer shows last year."`, "yardmaster ask file < wish.txt -"}},
 		ask.listCommand("the newest asks"),
-		{words: "ask get", args: "ID", summary: "what became of an ask", of: ask, define: nothing(runAskGet)},
+		{Words: "ask get", Args: "ID", Summary: "what became of an ask", Of: ask, Define: tree.Nothing(runAskGet)},
 		ask.viewCommand("all that is known of an ask"),
 	}, commandsOf(act{words: "ask redrive", args: "ID", summary: "give an ask that found no judge back to triage",
 		op: "ask.redrive", of: ask,
@@ -58,7 +59,7 @@ func askCommands() []command {
 			done: "It is triaged, as asked for by you.", next: "See what becomes of it with: yardmaster ask get {id}"})...)
 }
 
-func defineAskFile(fl *flag.FlagSet) action {
+func defineAskFile(fl *flag.FlagSet) tree.Action {
 	repo := fl.String("repo", "", "`OWNER/NAME`; the judge may pick when empty")
 	title := fl.String("title", "", "one line; the first of the text when empty")
 	key := fl.String("dedupe-key", "", "file it once for this key")
@@ -107,7 +108,7 @@ func fileAsk(ctx context.Context, o *output.Flags, in map[string]any) error {
 	if err := json.Unmarshal(b, &out); err != nil {
 		return err
 	}
-	nounCalled("ask").seen(out.ID)
+	nounCalled("ask").Seen(out.ID)
 	if o.ForPrograms() {
 		return o.Print(os.Stdout, b)
 	}

@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/app"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/config"
 	"yardmaster/internal/event/hashchain"
@@ -43,7 +44,7 @@ func runAuditExport(ctx context.Context, _ []string) error {
 }
 
 // defineAuditVerify verifies an export without a server.
-func defineAuditVerify(fl *flag.FlagSet) action {
+func defineAuditVerify(fl *flag.FlagSet) tree.Action {
 	head := fl.String("head", "", "`FILE` of signed heads (- for standard input), or the hash that the newest row must have")
 	key := fl.String("key", "",
 		"public `KEY` that the heads are signed with (or several, with commas), noted down at another time; keys list shows it")
@@ -159,7 +160,7 @@ func whole(out io.Writer, spans []hashchain.Span) {
 
 // defineAuditAccept accepts the current rows after an operator has deliberately
 // restored an older database.
-func defineAuditAccept(fl *flag.FlagSet) action {
+func defineAuditAccept(fl *flag.FlagSet) tree.Action {
 	return configured(fl, func(ctx context.Context, cfg *config.Config, plain []string) error {
 		return withKeys(ctx, cfg, true, func(k *app.KeyChest) error { return k.AcceptBreaks(ctx, plain[0], os.Stdout) })
 	})

@@ -21,31 +21,32 @@ import (
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
 
-func authCommands() []command {
-	return []command{
-		{words: "auth login", summary: "sign in and remember a token", define: defineLogin,
-			more: "A context is a server and an account under a name: --context NAME makes one besides those there are.",
-			examples: []string{"yardmaster auth login --url https://yard.example.com",
+func authCommands() []tree.Command {
+	return []tree.Command{
+		{Words: "auth login", Summary: "sign in and remember a token", Define: defineLogin,
+			More: "A context is a server and an account under a name: --context NAME makes one besides those there are.",
+			Examples: []string{"yardmaster auth login --url https://yard.example.com",
 				"yardmaster auth login --context work --url https://yard.example.com", "yardmaster auth login --login ada < password.txt"}},
-		{words: "auth status", answers: "account.me", summary: "who you are, where, and what you may do", define: defineAuthStatus,
-			examples: []string{"yardmaster auth status", "yardmaster auth status --json scopes --jq '.scopes[]'"}},
-		{words: "auth list", summary: "the contexts: servers and accounts by name", define: answers(runAuthList),
-			members: []string{"context", "used", "account", "token", "server"}},
-		{words: "auth use", args: "NAME", summary: "make a context the one that is used", define: nothing(runAuthUse),
-			values: map[string]values{"NAME": contextNames}, examples: []string{"yardmaster auth use work"}},
-		{words: "auth token", summary: "print the token", define: nothing(runAuthToken),
-			examples: []string{`curl -H "Authorization: Bearer $(yardmaster auth token)" http://127.0.0.1:8080/v1/me`}},
-		{words: "auth logout", summary: "forget the token, and revoke it at the server", define: defineLogout,
-			examples: []string{"yardmaster auth logout", "yardmaster auth logout --context work"}},
-		{words: "auth git", summary: "have git sign in to the server with your login", define: nothing(runAuthGit)},
+		{Words: "auth status", Answers: "account.me", Summary: "who you are, where, and what you may do", Define: defineAuthStatus,
+			Examples: []string{"yardmaster auth status", "yardmaster auth status --json scopes --jq '.scopes[]'"}},
+		{Words: "auth list", Summary: "the contexts: servers and accounts by name", Define: tree.Answers(runAuthList),
+			Members: []string{"context", "used", "account", "token", "server"}},
+		{Words: "auth use", Args: "NAME", Summary: "make a context the one that is used", Define: tree.Nothing(runAuthUse),
+			Values: map[string]tree.Values{"NAME": tree.ContextNames}, Examples: []string{"yardmaster auth use work"}},
+		{Words: "auth token", Summary: "print the token", Define: tree.Nothing(runAuthToken),
+			Examples: []string{`curl -H "Authorization: Bearer $(yardmaster auth token)" http://127.0.0.1:8080/v1/me`}},
+		{Words: "auth logout", Summary: "forget the token, and revoke it at the server", Define: defineLogout,
+			Examples: []string{"yardmaster auth logout", "yardmaster auth logout --context work"}},
+		{Words: "auth git", Summary: "have git sign in to the server with your login", Define: tree.Nothing(runAuthGit)},
 	}
 }
 
-func defineAuthStatus(fl *flag.FlagSet) action {
+func defineAuthStatus(fl *flag.FlagSet) tree.Action {
 	o := &output.Flags{}
 	o.Add(fl)
 	return func(ctx context.Context, _ []string) error {
@@ -159,7 +160,7 @@ func runAuthToken(context.Context, []string) error {
 	return nil
 }
 
-func defineLogout(fl *flag.FlagSet) action {
+func defineLogout(fl *flag.FlagSet) tree.Action {
 	keep := fl.Bool("keep", false, "leave the token good at the server")
 	return func(ctx context.Context, _ []string) error {
 		all, err := client.ReadLogins()

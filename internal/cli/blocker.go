@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -37,19 +38,19 @@ func blockerNoun() *noun {
 		}}
 }
 
-func blockerCommands() []command {
+func blockerCommands() []tree.Command {
 	blocker := nounCalled("blocker")
 	view := blocker.viewCommand("one blocker: what is asked, and for which task")
-	return append([]command{
+	return append([]tree.Command{
 		blocker.listCommand("what runs wait for people to give, oldest first", "yardmaster blocker list",
 			"yardmaster blocker list --open=false"),
 		view,
-		{words: "blocker fill", answers: "blocker.submit", args: "ID [NAME=VALUE]…",
-			summary: "give what a run waits for, field by field; unseen where no value is given", of: blocker,
-			define: defineBlockerFill,
-			more: "NAME=@FILE reads a value from a file, NAME=- from standard input. What is given stays unread by anybody, and each field\n" +
+		{Words: "blocker fill", Answers: "blocker.submit", Args: "ID [NAME=VALUE]…",
+			Summary: "give what a run waits for, field by field; unseen where no value is given", Of: blocker,
+			Define: defineBlockerFill,
+			More: "NAME=@FILE reads a value from a file, NAME=- from standard input. What is given stays unread by anybody, and each field\n" +
 				"is filled in once.",
-			examples: []string{"yardmaster blocker fill @last", "yardmaster blocker fill @last NPM_TOKEN=@token.txt"}},
+			Examples: []string{"yardmaster blocker fill @last", "yardmaster blocker fill @last NPM_TOKEN=@token.txt"}},
 	}, commandsOf(
 		act{words: "blocker answer", args: "ID [TEXT]…", summary: "answer a question in words", op: "blocker.answer",
 			of: blocker, text: "answer",
@@ -72,7 +73,7 @@ type formField struct {
 	Replaces    bool    `json:"replaces"`
 }
 
-func defineBlockerFill(fl *flag.FlagSet) action {
+func defineBlockerFill(fl *flag.FlagSet) tree.Action {
 	o := &output.Flags{}
 	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {

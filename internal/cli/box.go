@@ -24,6 +24,7 @@ import (
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
@@ -74,7 +75,7 @@ func env(key, otherwise string) string {
 
 // joinBox enrolls this machine, unless it is enrolled, and runs as a box. Without
 // a token it mints one with the command line's own login.
-func defineBoxJoin(fl *flag.FlagSet) action {
+func defineBoxJoin(fl *flag.FlagSet) tree.Action {
 	address := fl.String("url", "", "address of the server; the login's when empty")
 	token := fl.String("token", os.Getenv("YARDMASTER_ENROLL_TOKEN"),
 		"one-time enrollment token (YARDMASTER_ENROLL_TOKEN); minted with your login when empty")
@@ -203,7 +204,7 @@ func namesakes(ctx context.Context, c *client.Client, name string) error {
 	return nil
 }
 
-func defineBoxRun(fl *flag.FlagSet) action {
+func defineBoxRun(fl *flag.FlagSet) tree.Action {
 	b := addBoxFlags(fl)
 	return func(ctx context.Context, _ []string) error { return runBoxHere(ctx, b) }
 }

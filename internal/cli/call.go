@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
@@ -15,12 +16,13 @@ import (
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
 
 // defineCall calls a capability by its id, and sends the arguments where the row says.
-func defineCall(fl *flag.FlagSet) action {
+func defineCall(fl *flag.FlagSet) tree.Action {
 	o := &output.Flags{}
 	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
@@ -106,6 +108,22 @@ func listOps(part string) error {
 	return nil
 }
 
+// helpOfCall describes the capability that is called, if it is one.
+func helpOfCall(c *cobra.Command) bool {
+	if c.CommandPath() != "yardmaster call" {
+		return false
+	}
+	id := c.Flags().Arg(0)
+	if o := capability.One(id); o != nil {
+		_ = describeOp(o)
+		return true
+	}
+	if id != "" {
+		fmt.Fprintf(c.ErrOrStderr(), "yardmaster call: there is no capability %q%s\n\n", id, capability.Meant(id, "", object.Sorted(capability.All())))
+	}
+	return false
+}
+
 // describeOp prints the description and the inputs of a capability.
 func describeOp(o *app.Op) error {
 	fmt.Printf("%s: %s\n%s %s", o.ID, o.Summary, o.Method, o.Path)
@@ -129,4 +147,11 @@ func describeOp(o *app.Op) error {
 		fmt.Fprintf(t, "  %s=\t%s\t%s\t%s\n", in.Name, in.Kind, needed, in.Doc)
 	}
 	return t.Flush()
+}
+
+func capabilities(context.Context, []string, string) (all []string) {
+	for _, id := range object.Sorted(capability.All()) {
+		all = append(all, id+"\t"+capability.All()[id].Summary)
+	}
+	return all
 }

@@ -12,11 +12,12 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/proof/chaos"
 	"yardmaster/internal/proof/chaos/astray"
 )
 
-func defineChaos(fl *flag.FlagSet) action {
+func defineChaos(fl *flag.FlagSet) tree.Action {
 	o := chaos.Options{Out: os.Stdout, Astray: app.Astray}
 	minutes := fl.Float64("minutes", 0.5, "how long harm is done; settling comes on top")
 	fl.Uint64Var(&o.Seed, "seed", 1, "what the plan of faults is drawn from")

@@ -21,35 +21,45 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"yardmaster/internal/box"
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/proxies"
 	"yardmaster/internal/terminal"
 )
 
 // sections are all commands but those with which the program runs itself.
-func sections() []section {
-	return withExamples([]section{
-		{"the server", serverCommands()},
-		{"you, and what you bring", ownCommands()},
-		{"the work", workCommands()},
-		{"the account", slices.Concat(accountCommands(), settingCommands(), restCommands())},
-		{"everything else", otherCommands()},
+func sections() []tree.Section {
+	return withExamples([]tree.Section{
+		{Title: "the server", Commands: serverCommands()},
+		{Title: "you, and what you bring", Commands: ownCommands()},
+		{Title: "the work", Commands: workCommands()},
+		{Title: "the account", Commands: slices.Concat(accountCommands(), settingCommands(), restCommands())},
+		{Title: "everything else", Commands: otherCommands()},
 	})
 }
 
-// commands are those of all sections.
-func commands() (all []command) {
-	for _, s := range sections() {
-		all = append(all, s.commands...)
-	}
-	return all
+// commandLine is the whole command line.
+func commandLine() tree.Line {
+	return tree.Line{Sections: sections(), Heads: heads, Values: flagValues(), Help: helpOfCall}
 }
+
+// commands are those of all sections.
+func commands() []tree.Command { return commandLine().Commands() }
+
+// wholeTree is the whole command line with all flags.
+func wholeTree() *cobra.Command { return treeFor("") }
+
+// treeFor is the command line with the flags of the commands alone whose first word is the one
+// given; of all if that is "".
+func treeFor(first string) *cobra.Command { return commandLine().Tree(first) }
 
 // heads say what the words are that commands begin with.
 var heads = map[string]string{
@@ -72,78 +82,78 @@ var heads = map[string]string{
 	"completion": "scripts that complete commands in a shell", "check": "the checks that boxes run",
 }
 
-func serverCommands() []command {
-	return []command{
-		{words: "demo", summary: "show the whole job on a throwaway server", define: defineDemo},
-		{words: "serve", summary: "run the control plane", define: defineServe},
-		{words: "config", summary: "print the effective configuration and where each value came from", define: defineConfig,
-			more: "It takes the flags of serve."},
-		{words: "admin grant", args: "LOGIN", summary: "on the server's machine: make a person an operator of the server",
-			define: defineAppoint(true), examples: []string{"yardmaster admin grant bob --data /srv/yardmaster"}},
-		{words: "admin revoke", args: "LOGIN", summary: "on the server's machine: make an operator an ordinary person again",
-			define: defineAppoint(false), examples: []string{"yardmaster admin revoke bob --data /srv/yardmaster"}},
-		{words: "keys list", summary: "the master keys, which one seals, and how many values each holds", define: defineKeysList},
-		{words: "keys new", summary: "print a new master key", define: nothing(runKeysNew)},
-		{words: "keys rotate", summary: "seal all that is sealed with a new master key", define: defineKeysRotate},
-		{words: "keys forget", args: "ID", summary: "remove a master key that holds no value any more", define: defineKeysForget},
-		{words: "audit accept", args: "REASON", define: defineAuditAccept,
-			summary: "take a record that is not what was noted of it as it is, after an older database was put back"},
-		{words: "mail", args: "[NUMBER|ADDRESS]", define: defineMail,
-			summary: "list the mails of a server without SMTP, or show one; for operators: what is not sent"},
-		{words: "github setup", summary: "where the server is connected to GitHub", define: nothing(runGitHubSetup)},
-		{words: "github deliveries", summary: "what GitHub has sent, and what became of it", define: defineGitHubDeliveries},
-		{words: "github redeliver", args: "GUID", summary: "apply a delivery once more, with an operator's token",
-			define: nothing(runGitHubRedeliver)},
-		{words: "operator token", summary: "print an operator token, which lives an hour", define: defineOperatorToken},
-		{words: "chaos", summary: "do harm to a throwaway server and its boxes, and print what was lost", define: defineChaos},
+func serverCommands() []tree.Command {
+	return []tree.Command{
+		{Words: "demo", Summary: "show the whole job on a throwaway server", Define: defineDemo},
+		{Words: "serve", Summary: "run the control plane", Define: defineServe},
+		{Words: "config", Summary: "print the effective configuration and where each value came from", Define: defineConfig,
+			More: "It takes the flags of serve."},
+		{Words: "admin grant", Args: "LOGIN", Summary: "on the server's machine: make a person an operator of the server",
+			Define: defineAppoint(true), Examples: []string{"yardmaster admin grant bob --data /srv/yardmaster"}},
+		{Words: "admin revoke", Args: "LOGIN", Summary: "on the server's machine: make an operator an ordinary person again",
+			Define: defineAppoint(false), Examples: []string{"yardmaster admin revoke bob --data /srv/yardmaster"}},
+		{Words: "keys list", Summary: "the master keys, which one seals, and how many values each holds", Define: defineKeysList},
+		{Words: "keys new", Summary: "print a new master key", Define: tree.Nothing(runKeysNew)},
+		{Words: "keys rotate", Summary: "seal all that is sealed with a new master key", Define: defineKeysRotate},
+		{Words: "keys forget", Args: "ID", Summary: "remove a master key that holds no value any more", Define: defineKeysForget},
+		{Words: "audit accept", Args: "REASON", Define: defineAuditAccept,
+			Summary: "take a record that is not what was noted of it as it is, after an older database was put back"},
+		{Words: "mail", Args: "[NUMBER|ADDRESS]", Define: defineMail,
+			Summary: "list the mails of a server without SMTP, or show one; for operators: what is not sent"},
+		{Words: "github setup", Summary: "where the server is connected to GitHub", Define: tree.Nothing(runGitHubSetup)},
+		{Words: "github deliveries", Summary: "what GitHub has sent, and what became of it", Define: defineGitHubDeliveries},
+		{Words: "github redeliver", Args: "GUID", Summary: "apply a delivery once more, with an operator's token",
+			Define: tree.Nothing(runGitHubRedeliver)},
+		{Words: "operator token", Summary: "print an operator token, which lives an hour", Define: defineOperatorToken},
+		{Words: "chaos", Summary: "do harm to a throwaway server and its boxes, and print what was lost", Define: defineChaos},
 	}
 }
 
-func ownCommands() []command {
-	return slices.Concat([]command{
-		{words: "setup", summary: "make the first user and account without a browser", define: defineSetup},
-		{words: "login", summary: "sign in and remember a token: auth login", define: defineLogin},
+func ownCommands() []tree.Command {
+	return slices.Concat([]tree.Command{
+		{Words: "setup", Summary: "make the first user and account without a browser", Define: defineSetup},
+		{Words: "login", Summary: "sign in and remember a token: auth login", Define: defineLogin},
 	}, authCommands(), repoCommands(), keyCommands(), boxCommands())
 }
 
-func workCommands() []command {
+func workCommands() []tree.Command {
 	return slices.Concat(taskCommands(), prCommands(), askCommands(), planCommands(), blockerCommands(), workNouns(),
-		[]command{
-			{words: "status", summary: "what waits for you, runs, went wrong, and what it costs", define: defineStatus, members: statusMembers(),
-				examples: []string{"yardmaster status", "yardmaster status --watch"}},
-			{words: "open", args: "[NOUN] [ID]", summary: "open the page of an object in a browser", define: defineOpen,
-				examples: []string{"yardmaster open task @last", "yardmaster open pr acme/web#3", "yardmaster open"},
-				values:   map[string]values{"NOUN": pageNouns, "ID": idsOfPage}},
+		[]tree.Command{
+			{Words: "status", Summary: "what waits for you, runs, went wrong, and what it costs", Define: defineStatus, Members: statusMembers(),
+				Examples: []string{"yardmaster status", "yardmaster status --watch"}},
+			{Words: "open", Args: "[NOUN] [ID]", Summary: "open the page of an object in a browser", Define: defineOpen,
+				Examples: []string{"yardmaster open task @last", "yardmaster open pr acme/web#3", "yardmaster open"},
+				Values:   map[string]tree.Values{"NOUN": pageNouns, "ID": idsOfPage}},
 		})
 }
 
-func otherCommands() []command {
-	return []command{
-		{words: "audit export", summary: "print the account's audit rows, one JSON object a line", define: nothing(runAuditExport)},
-		{words: "audit verify", args: "FILE", define: defineAuditVerify,
-			summary: "check exported audit rows without a server; names the first bad one, and what was noted and is gone"},
-		{words: "call", args: "[CAPABILITY] [name=value]…", summary: "call any capability of the API; alone, list them", define: defineCall,
-			more: "A value is text where the input is text, else JSON. name:=value is JSON always, name=@FILE is the content of a file,\n" +
+func otherCommands() []tree.Command {
+	return []tree.Command{
+		{Words: "audit export", Summary: "print the account's audit rows, one JSON object a line", Define: tree.Nothing(runAuditExport)},
+		{Words: "audit verify", Args: "FILE", Define: defineAuditVerify,
+			Summary: "check exported audit rows without a server; names the first bad one, and what was noted and is gone"},
+		{Words: "call", Args: "[CAPABILITY] [name=value]…", Summary: "call any capability of the API; alone, list them", Define: defineCall,
+			More: "A value is text where the input is text, else JSON. name:=value is JSON always, name=@FILE is the content of a file,\n" +
 				"and name=- standard input. -h after a capability describes its inputs.",
-			examples: []string{"yardmaster call task.stalls", "yardmaster call template.set -h",
+			Examples: []string{"yardmaster call task.stalls", "yardmaster call template.set -h",
 				"yardmaster call session.replay id=ID yml=@policy.yml",
 				"yardmaster call task.list filter=status:failed --jq '.data[].title'"},
-			values: map[string]values{"CAPABILITY": capabilities, "name=value": inputsOfCall}},
-		{words: "doctor", summary: "find out what keeps this machine from talking to the server", define: defineDoctor,
-			members: []string{"ok", "what", "then"}},
-		{words: "git-credential", args: "[OPERATION]", define: nothing(runGitCredential),
-			summary: "be git's credential helper for the repositories of the server",
-			more:    "`yardmaster auth git` has git use it.", values: map[string]values{"OPERATION": fixed("get", "store", "erase")}},
-		{words: "completion", args: "SHELL", summary: "print the script that completes commands in bash, zsh or fish",
-			define: nothing(runCompletion), values: map[string]values{"SHELL": fixed("bash", "zsh", "fish")},
-			more: "Values come from the server: ids, repositories, capabilities.",
-			examples: []string{"source <(yardmaster completion bash)", "yardmaster completion zsh > ~/.zfunc/_yardmaster",
+			Values: map[string]tree.Values{"CAPABILITY": capabilities, "name=value": inputsOfCall}},
+		{Words: "doctor", Summary: "find out what keeps this machine from talking to the server", Define: defineDoctor,
+			Members: []string{"ok", "what", "then"}},
+		{Words: "git-credential", Args: "[OPERATION]", Define: tree.Nothing(runGitCredential),
+			Summary: "be git's credential helper for the repositories of the server",
+			More:    "`yardmaster auth git` has git use it.", Values: map[string]tree.Values{"OPERATION": tree.Fixed("get", "store", "erase")}},
+		{Words: "completion", Args: "SHELL", Summary: "print the script that completes commands in bash, zsh or fish",
+			Define: tree.Nothing(runCompletion), Values: map[string]tree.Values{"SHELL": tree.Fixed("bash", "zsh", "fish")},
+			More: "Values come from the server: ids, repositories, capabilities.",
+			Examples: []string{"source <(yardmaster completion bash)", "yardmaster completion zsh > ~/.zfunc/_yardmaster",
 				"yardmaster completion fish > ~/.config/fish/completions/yardmaster.fish"}},
-		{words: "man", args: "DIR", summary: "write a manual page for each command into a folder", define: nothing(runMan),
-			examples: []string{"yardmaster man ~/.local/share/man/man1"}},
-		{words: "openapi", summary: "print the OpenAPI document", define: nothing(runOpenAPI)},
-		{words: "events", summary: "print the JSON Schema of what the audit record says of events", define: nothing(runEvents)},
-		{words: "version", summary: "print the version", define: answers(runVersion), members: []string{"version", "commit"}},
+		{Words: "man", Args: "DIR", Summary: "write a manual page for each command into a folder", Define: tree.Nothing(runMan),
+			Examples: []string{"yardmaster man ~/.local/share/man/man1"}},
+		{Words: "openapi", Summary: "print the OpenAPI document", Define: tree.Nothing(runOpenAPI)},
+		{Words: "events", Summary: "print the JSON Schema of what the audit record says of events", Define: tree.Nothing(runEvents)},
+		{Words: "version", Summary: "print the version", Define: tree.Answers(runVersion), Members: []string{"version", "commit"}},
 	}
 }
 
@@ -206,7 +216,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	c, err := root.ExecuteContextC(ctx)
 	var wrong exit.Misuse
-	var none lost
+	var none tree.Lost
 	if kept := (draft.Unsent{}); errors.As(err, &kept) {
 		defer func() { fmt.Fprintln(stderr, kept.Where()) }()
 	}
@@ -220,13 +230,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil, errors.Is(err, terminal.ErrInterrupted):
 		return exit.CodeInterrupted
 	case errors.As(err, &none):
-		fmt.Fprintf(stderr, "yardmaster: %s\n", none.text)
-		if none.at.HasParent() {
-			describe(stderr, none.at)
+		fmt.Fprintf(stderr, "yardmaster: %s\n", none.Text)
+		if none.At.HasParent() {
+			tree.Describe(stderr, none.At)
 		}
 		return exit.CodeMisused
 	case errors.As(err, &wrong):
-		fmt.Fprintf(stderr, "%s: %s\nusage: %s   (-h tells more)\n", name, client.Escape(string(wrong)), usage(c))
+		fmt.Fprintf(stderr, "%s: %s\nusage: %s   (-h tells more)\n", name, client.Escape(string(wrong)), tree.Usage(c))
 		return exit.CodeMisused
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", name, client.Escape(err.Error()))

@@ -91,21 +91,21 @@ func told(args ...string) (code int, stdout, stderr string) {
 // unknown flags and arguments before it does anything.
 func TestEveryCommandHelps(t *testing.T) {
 	for _, c := range commands() {
-		words := strings.Fields(c.words)
+		words := strings.Fields(c.Words)
 		code, out, errs := told(append(words, "-h")...)
-		if code != 0 || !strings.HasPrefix(out, "usage: yardmaster "+c.words) || errs != "" {
-			t.Errorf("%s -h: exit code %d\n%s%s", c.words, code, out, errs)
+		if code != 0 || !strings.HasPrefix(out, "usage: yardmaster "+c.Words) || errs != "" {
+			t.Errorf("%s -h: exit code %d\n%s%s", c.Words, code, out, errs)
 		}
 		if _, again, _ := told(append([]string{"help"}, words...)...); again != out {
-			t.Errorf("help %s differs from %s -h:\n%s", c.words, c.words, again)
+			t.Errorf("help %s differs from %s -h:\n%s", c.Words, c.Words, again)
 		}
 		many := append(words, "a=b", "c", "d")
-		if strings.Contains(c.args, "…") { // takes any number of arguments
+		if strings.Contains(c.Args, "…") { // takes any number of arguments
 			many = append(words, "--nonsense")
 		}
 		for _, args := range [][]string{append(words, "--nonsense"), many} {
 			code, out, errs = told(args...)
-			if code != 2 || out != "" || !strings.HasPrefix(errs, "yardmaster "+c.words+": ") {
+			if code != 2 || out != "" || !strings.HasPrefix(errs, "yardmaster "+c.Words+": ") {
 				t.Errorf("%q: exit code %d\n%s%s", args, code, out, errs)
 			}
 		}

@@ -13,13 +13,14 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
 // loginFlags are those of login and auth login.
 type loginFlags struct{ address, login, account string }
 
-func defineLogin(fl *flag.FlagSet) action {
+func defineLogin(fl *flag.FlagSet) tree.Action {
 	var of loginFlags
 	fl.StringVar(&of.address, "url", "", "address of the server; that of the last login, or http://127.0.0.1:8080, when empty")
 	fl.StringVar(&of.login, "login", "", "login or e-mail, to sign in with a password; in a browser when empty")
@@ -59,7 +60,7 @@ func (of loginFlags) run(ctx context.Context) error {
 	return signin.Remember(ctx, c)
 }
 
-func defineSetup(fl *flag.FlagSet) action {
+func defineSetup(fl *flag.FlagSet) tree.Action {
 	address := fl.String("url", "", "address of the server; that of the last login, or http://127.0.0.1:8080, when empty")
 	token := fl.String("token", os.Getenv("YARDMASTER_SETUP_TOKEN"),
 		"`ADDRESS` that the server printed, or the token at its end (YARDMASTER_SETUP_TOKEN)")

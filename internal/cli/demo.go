@@ -9,11 +9,12 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/proof/demo"
 )
 
-func defineDemo(fl *flag.FlagSet) action {
+func defineDemo(fl *flag.FlagSet) tree.Action {
 	o := demo.Options{Out: os.Stdout, Version: program.Version, Command: startedAs(os.Args[0])}
 	fl.BoolVar(&o.Once, "once", false, "end after the job: exit code 0 only if it merged and the tests pass")
 	fl.BoolVar(&o.GitHub, "github", false, "begin with an issue at a stand-in for GitHub, which the demo starts")

@@ -39,7 +39,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 		sources = append(sources, found...)
 	}
-	calls, root := 0, tree()
+	calls, root := 0, wholeTree()
 	for _, page := range slices.Concat(pages, []string{"../../README.md", "../../CONTRIBUTING.md"}, sources) {
 		lines := written
 		if slices.Contains(sources, page) {
@@ -114,7 +114,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 	verbs := map[string][]string{}
 	var order []string
 	for _, c := range commands() {
-		noun, verb, _ := strings.Cut(c.words, " ")
+		noun, verb, _ := strings.Cut(c.Words, " ")
 		if verbs[noun] == nil {
 			order = append(order, noun)
 		}
@@ -143,7 +143,7 @@ var shown = regexp.MustCompile(`(?:<code>|<Code text=")yardmaster ([^<"]*)`)
 // Every command line that the dashboard shows begins with a command that there is.
 func TestDashboardCommands(t *testing.T) {
 	t.Parallel()
-	root, seen := tree(), 0
+	root, seen := wholeTree(), 0
 	if err := filepath.WalkDir("../../internal/web/src", func(path string, _ os.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".tsx" {
 			return err

@@ -1,6 +1,10 @@
 package cli
 
-import "sync"
+import (
+	"sync"
+
+	"yardmaster/internal/cli/tree"
+)
 
 // examplesOf are the examples of commands that have none beside their definition: one line of each is all that
 // there is to show. @last is what was shown or made last.
@@ -111,12 +115,12 @@ var examplesOf = sync.OnceValue(func() map[string]string {
 })
 
 // withExamples gives each command without examples its own.
-func withExamples(of []section) []section {
+func withExamples(of []tree.Section) []tree.Section {
 	for _, s := range of {
-		for i := range s.commands {
-			c := &s.commands[i]
-			if line := examplesOf()[c.words]; line != "" && len(c.examples) == 0 {
-				c.examples = []string{line}
+		for i := range s.Commands {
+			c := &s.Commands[i]
+			if line := examplesOf()[c.Words]; line != "" && len(c.Examples) == 0 {
+				c.Examples = []string{line}
 			}
 		}
 	}

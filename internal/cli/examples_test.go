@@ -18,22 +18,22 @@ func TestExamples(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
 	for _, c := range commands() {
-		known[c.words] = true
-		if len(c.examples) == 0 && c.words != "git-credential" { // which git calls
-			t.Errorf("%s has no example", c.words)
+		known[c.Words] = true
+		if len(c.Examples) == 0 && c.Words != "git-credential" { // which git calls
+			t.Errorf("%s has no example", c.Words)
 		}
 		own := 0
-		for _, example := range c.examples {
+		for _, example := range c.Examples {
 			words := word.FindAllString(exampleLine.FindString(example), -1)
 			if len(words) < 2 {
-				t.Errorf("%s has the example %q, which is no command line", c.words, example)
+				t.Errorf("%s has the example %q, which is no command line", c.Words, example)
 				continue
 			}
 			for i := range words {
 				words[i] = strings.Trim(words[i], `'"`)
 			}
 			of, args, err := treeFor(words[1]).Find(words[1:])
-			if err != nil || of.CommandPath() != "yardmaster "+c.words {
+			if err != nil || of.CommandPath() != "yardmaster "+c.Words {
 				continue
 			}
 			own++
@@ -41,19 +41,19 @@ func TestExamples(t *testing.T) {
 				continue
 			}
 			if err := of.ParseFlags(args); err != nil {
-				t.Errorf("%s does not take %q: %v", c.words, example, err)
+				t.Errorf("%s does not take %q: %v", c.Words, example, err)
 			}
-			plain, wants := of.Flags().Args(), c.wants()
+			plain, wants := of.Flags().Args(), c.Wants()
 			least := len(slices.DeleteFunc(slices.Clone(wants), func(w string) bool { return strings.HasPrefix(w, "[") }))
-			if c.here != nil || c.picks != nil {
+			if c.Here != nil || c.Picks != nil {
 				least = 0
 			}
-			if many := strings.Contains(c.args, "…"); len(plain) < least || len(plain) > len(wants) && !many {
-				t.Errorf("%s wants %q, and has the example %q", c.words, wants, example)
+			if many := strings.Contains(c.Args, "…"); len(plain) < least || len(plain) > len(wants) && !many {
+				t.Errorf("%s wants %q, and has the example %q", c.Words, wants, example)
 			}
 		}
-		if own == 0 && len(c.examples) > 0 {
-			t.Errorf("%s has no example of itself: %q", c.words, c.examples)
+		if own == 0 && len(c.Examples) > 0 {
+			t.Errorf("%s has no example of itself: %q", c.Words, c.Examples)
 		}
 	}
 	for words := range examplesOf() {
@@ -66,20 +66,20 @@ func TestExamples(t *testing.T) {
 // --json with nothing after it names the members, of every command that has it.
 func TestMembersAreNamed(t *testing.T) {
 	t.Parallel()
-	root, seen := tree(), 0
+	root, seen := wholeTree(), 0
 	for _, c := range commands() {
-		args := strings.Fields(c.words)
+		args := strings.Fields(c.Words)
 		of, _, err := root.Find(args)
 		if err != nil || of.Flags().Lookup("json") == nil {
 			continue
 		}
 		seen++
-		if c.words == "call" {
+		if c.Words == "call" {
 			args = append(args, "task.run_status")
 		}
 		code, _, errs := told(append(args, "--json")...)
 		if code != exit.CodeMisused || !strings.Contains(errs, "a value is missing for --json: some of ") {
-			t.Errorf("%s --json: %d %s", c.words, code, errs)
+			t.Errorf("%s --json: %d %s", c.Words, code, errs)
 		}
 	}
 	if seen < 100 {

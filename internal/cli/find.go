@@ -35,9 +35,9 @@ func named(id, word string) bool { return strings.HasPrefix(id, word) || strings
 // searched is the number of rows in which an object is looked for.
 const searched = 500
 
-// find is the id of the object that a word names: its id, the beginning or the end of
+// Find is the id of the object that a word names: its id, the beginning or the end of
 // that, @last, OWNER/NAME#NUMBER, or a name such as a branch.
-func (n *noun) find(ctx context.Context, word string) (string, error) {
+func (n *noun) Find(ctx context.Context, word string) (string, error) {
 	if pageAt.MatchString(word) {
 		return n.ofPage(ctx, word)
 	}
@@ -318,8 +318,8 @@ func (n *noun) memory() string {
 // remembered is the number of ids that are kept of a noun.
 const remembered = 200
 
-// seen keeps the id of what was shown or made, for @last.
-func (n *noun) seen(id string) { n.keep(append([]string{id}, n.recall()...)) }
+// Seen keeps the id of what was shown or made, for @last.
+func (n *noun) Seen(id string) { n.keep(append([]string{id}, n.recall()...)) }
 
 // heard keeps the ids of a list, for names that are parts of ids. @last stays.
 func (n *noun) heard(ids []string) {

@@ -14,6 +14,7 @@ import (
 
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
@@ -33,7 +34,7 @@ func runGitHubSetup(ctx context.Context, _ []string) error {
 	return nil
 }
 
-func defineGitHubDeliveries(fl *flag.FlagSet) action {
+func defineGitHubDeliveries(fl *flag.FlagSet) tree.Action {
 	state := fl.String("state", "", "only those that are `STATE`: stored, applied, ignored or failed")
 	return func(ctx context.Context, _ []string) error { return listDeliveries(ctx, *state) }
 }

@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/box"
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
@@ -148,7 +149,7 @@ func TestTextIsInertOnATerminal(t *testing.T) {
 		if n == nil {
 			continue
 		}
-		args := strings.Fields(c.words)
+		args := strings.Fields(c.Words)
 		if n.perRepo {
 			args = append(args, "--repo", "acme/web")
 		}
@@ -159,8 +160,8 @@ func TestTextIsInertOnATerminal(t *testing.T) {
 	run("secret", "list", "--repo", "acme/web")
 	run("status")
 	for _, c := range commands() {
-		verb, view := strings.CutSuffix(c.words, " view")
-		if !view || c.of == nil || c.of.perRepo {
+		verb, view := strings.CutSuffix(c.Words, " view")
+		if !view || c.Of == nil || c.Of.(*noun).perRepo {
 			continue
 		}
 		n := nounCalled(verb)
@@ -173,24 +174,24 @@ func TestTextIsInertOnATerminal(t *testing.T) {
 	}
 	looked := 0
 	for _, c := range commands() { // that only look, besides lists and views
-		a := c.does
-		lists := c.rows && !strings.HasSuffix(c.words, " list") && !strings.HasSuffix(c.words, " view")
+		a, _ := c.Does.(*act)
+		lists := c.Rows && !strings.HasSuffix(c.Words, " list") && !strings.HasSuffix(c.Words, " view")
 		if !lists && (a == nil || capability.All()[a.op].Method != http.MethodGet || a.perRepo) {
 			continue
 		}
-		words := strings.Fields(c.words)
-		of, _, _ := tree().Find(words)
+		words := strings.Fields(c.Words)
+		of, _, _ := wholeTree().Find(words)
 		switch {
-		case len(c.wants()) == 0:
+		case len(c.Wants()) == 0:
 			looked++
 			if of.Flags().Lookup("repo") != nil {
 				words = append(words, "--repo", "acme/web")
 			}
 			run(words...)
-		case c.of != nil && len(c.wants()) == 1 && !c.of.perRepo:
-			for _, row := range rowsAt(t, y, c.of) {
+		case c.Of != nil && len(c.Wants()) == 1 && !c.Of.(*noun).perRepo:
+			for _, row := range rowsAt(t, y, c.Of.(*noun)) {
 				looked++
-				run(append(words, c.of.id(row))...)
+				run(append(words, c.Of.(*noun).id(row))...)
 			}
 		}
 	}
@@ -223,8 +224,8 @@ func inertly(t *testing.T, p *person, args []string, steps ...step) string {
 }
 
 // nounOfList is the noun whose list a command is; nil for any other command.
-func nounOfList(c command) *noun {
-	name, lists := strings.CutSuffix(c.words, " list")
+func nounOfList(c tree.Command) *noun {
+	name, lists := strings.CutSuffix(c.Words, " list")
 	for _, n := range nouns() {
 		if lists && n.name == name {
 			return n

@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/proof/chance"
 )
@@ -143,7 +144,7 @@ func TestActsSayWhatComesNext(t *testing.T) {
 	}
 	acts := 0
 	for _, c := range commands() {
-		a := c.does
+		a, _ := c.Does.(*act)
 		if a == nil {
 			continue
 		}
@@ -188,10 +189,10 @@ func TestRandomFlags(t *testing.T) {
 	defer func() { os.Stdout, os.Stdin, os.Stderr, signin.Context = stdout, stdin, stderr, "" }()
 	seed := chance.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 1))
-	var runnable []command
+	var runnable []tree.Command
 	for _, s := range sections()[1:] { // those of the server start one
-		for _, c := range s.commands {
-			switch c.words {
+		for _, c := range s.Commands {
+			switch c.Words {
 			case "box join", "box run", "setup", "login", "auth login", "auth git", "box agents",
 				"box agents install", "task watch", "session watch", "man":
 			default:
@@ -204,9 +205,9 @@ func TestRandomFlags(t *testing.T) {
 		"task.list", "template.set"}
 	for range 200 {
 		c := runnable[random.IntN(len(runnable))]
-		args := strings.Fields(c.words)
+		args := strings.Fields(c.Words)
 		var names []string
-		root := tree()
+		root := wholeTree()
 		of, _, _ := root.Find(args)
 		of.Flags().VisitAll(func(f *flag.Flag) {
 			if f.Name != "watch" && f.Name != "context" && f.Name != "editor" && f.Name != "help" {

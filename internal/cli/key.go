@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
@@ -28,12 +29,12 @@ func keyNoun() *noun {
 			{"ERROR", "last_error", table.Title}}}
 }
 
-func keyCommands() []command {
+func keyCommands() []tree.Command {
 	key := nounCalled("key")
-	return append(append([]command{
-		{words: "key add", answers: "billing.key_add", summary: "add a model key (read from standard input)", define: defineKeyAdd,
-			examples: []string{"yardmaster key add --provider anthropic < key.txt"},
-			values:   map[string]values{"provider": fixed(providers...)}},
+	return append(append([]tree.Command{
+		{Words: "key add", Answers: "billing.key_add", Summary: "add a model key (read from standard input)", Define: defineKeyAdd,
+			Examples: []string{"yardmaster key add --provider anthropic < key.txt"},
+			Values:   map[string]tree.Values{"provider": tree.Fixed(providers...)}},
 		key.listCommand("the account's model keys, masked"),
 		key.viewCommand("one model key"),
 	}, commandsOf(
@@ -52,7 +53,7 @@ func keyCommands() []command {
 // providers are the model providers that the server knows.
 var providers = []string{"anthropic", "openai", "google", "openrouter", "compatible", "scripted"}
 
-func defineKeyAdd(fl *flag.FlagSet) action {
+func defineKeyAdd(fl *flag.FlagSet) tree.Action {
 	provider := fl.String("provider", "", "`NAME`: anthropic, openai, google, openrouter, compatible or scripted")
 	label := fl.String("label", "", "a name for people; the provider's when empty")
 	base := fl.String("base-url", "", "address of a compatible endpoint")

@@ -12,6 +12,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/config"
 	"yardmaster/internal/seal"
 )
@@ -26,7 +27,7 @@ func withKeys(ctx context.Context, cfg *config.Config, change bool, do func(*app
 	return do(k)
 }
 
-func defineKeysList(fl *flag.FlagSet) action { return configured(fl, runKeysList) }
+func defineKeysList(fl *flag.FlagSet) tree.Action { return configured(fl, runKeysList) }
 
 func runKeysList(ctx context.Context, cfg *config.Config, _ []string) error {
 	return withKeys(ctx, cfg, false, func(k *app.KeyChest) error {
@@ -60,7 +61,7 @@ func runKeysNew(context.Context, []string) error {
 // progress is where a rotation says what it has done. Tests kill it there.
 var progress io.Writer = os.Stdout
 
-func defineKeysRotate(fl *flag.FlagSet) action {
+func defineKeysRotate(fl *flag.FlagSet) tree.Action {
 	ofBus := fl.Bool("bus", false,
 		"give the message bus new keys and a new certificate authority instead; boxes learn both by themselves once the server is started again")
 	another := fl.Bool("new", false,
@@ -75,7 +76,7 @@ func defineKeysRotate(fl *flag.FlagSet) action {
 	})
 }
 
-func defineKeysForget(fl *flag.FlagSet) action {
+func defineKeysForget(fl *flag.FlagSet) tree.Action {
 	return configured(fl, func(ctx context.Context, cfg *config.Config, plain []string) error {
 		return withKeys(ctx, cfg, true, func(k *app.KeyChest) error { return k.Forget(ctx, plain[0], os.Stdout) })
 	})

@@ -93,21 +93,21 @@ func TestServerThatLies(t *testing.T) {
 	os.Stdin = silent
 	said := 0
 	for _, s := range sections()[1:] { // those of the server start one
-		for _, c := range s.commands {
-			switch c.words {
+		for _, c := range s.Commands {
+			switch c.Words {
 			case "box join", "box run", "setup", "login", "auth login", "auth git", "auth logout", "box agents", "box agents install",
 				"task watch", "session watch", "man", "completion", "git-credential", "repo add", "doctor":
 				continue
 			}
-			args := strings.Fields(c.words)
-			for _, name := range c.wants() {
+			args := strings.Fields(c.Words)
+			for _, name := range c.Wants() {
 				word := someID
 				if strings.Contains(name, "OWNER/NAME") {
 					word = "acme/web"
 				}
 				args = append(args, word)
 			}
-			of, _, _ := tree().Find(strings.Fields(c.words))
+			of, _, _ := wholeTree().Find(strings.Fields(c.Words))
 			of.Flags().VisitAll(func(f *flag.Flag) {
 				if f.Name == "repo" {
 					args = append(args, "--repo=acme/web")
@@ -118,7 +118,7 @@ func TestServerThatLies(t *testing.T) {
 				if strings.Contains(all, "owned") {
 					said++
 				}
-				if client.Escape(all) != all && c.words != "pr diff" { // whose patch is for programs, byte for byte
+				if client.Escape(all) != all && c.Words != "pr diff" { // whose patch is for programs, byte for byte
 					t.Errorf("%q writes %q", args, all)
 				}
 				for line := range strings.Lines(all) {

@@ -16,11 +16,12 @@ import (
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
 // defineCheckLog prints the output of a check.
-func defineCheckLog(fl *flag.FlagSet) action {
+func defineCheckLog(fl *flag.FlagSet) tree.Action {
 	only := fl.Bool("url", false, "print the address of the output, which is good for five minutes")
 	o := &output.Flags{}
 	o.Add(fl)

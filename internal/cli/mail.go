@@ -19,11 +19,12 @@ import (
 
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/mail"
 )
 
-func defineMail(fl *flag.FlagSet) action {
+func defineMail(fl *flag.FlagSet) tree.Action {
 	data := fl.String("data", cmp.Or(os.Getenv("YARDMASTER_DATA"), "./yardmaster-data"), "the server's data folder (YARDMASTER_DATA)")
 	queue := fl.Bool("queue", false, "for operators: list the mails of the server that are not sent, and the addresses that were refused")
 	retry := fl.String("retry", "", "for operators: send the mail `ID` now")

@@ -23,7 +23,7 @@ func runMan(_ context.Context, plain []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	root, day, pages := tree(), builtOn(), 0
+	root, day, pages := wholeTree(), builtOn(), 0
 	var write func(c *cobra.Command) error
 	write = func(c *cobra.Command) error {
 		for _, sub := range c.Commands() {

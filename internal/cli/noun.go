@@ -21,6 +21,7 @@ import (
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
@@ -84,38 +85,6 @@ type listing struct {
 	skip    string // an input that is no flag
 }
 
-// single is the value of a flag that is given once: a list has one filter of a kind.
-type single struct {
-	at    *string
-	given bool
-}
-
-var errTwice = errors.New("it is given twice")
-
-func (s *single) String() string {
-	if s.at == nil {
-		return ""
-	}
-	return *s.at
-}
-
-func (s *single) Set(text string) error {
-	if s.given {
-		return errTwice
-	}
-	*s.at, s.given = text, true
-	return nil
-}
-
-func (s *single) Type() string { return "string" }
-
-// once declares a flag that is given once.
-func once(fl *flag.FlagSet, name, doc string) *string {
-	at := new(string)
-	fl.Var(&single{at: at}, name, doc)
-	return at
-}
-
 // usual is the number of rows of a list when nobody says how many.
 const usual = 30
 
@@ -128,7 +97,7 @@ func (l *listing) add(fl *flag.FlagSet, n *noun) {
 		if len(keys[key]) > 0 {
 			doc += ": " + strings.Join(keys[key], ", ")
 		}
-		if l.filters[key] = once(fl, key, doc); len(keys[key]) == 1 && keys[key][0] == "true" {
+		if l.filters[key] = tree.Once(fl, key, doc); len(keys[key]) == 1 && keys[key][0] == "true" {
 			fl.Lookup(key).NoOptDefVal = "true"
 		}
 	}
@@ -140,11 +109,11 @@ func (l *listing) add(fl *flag.FlagSet, n *noun) {
 		case "cursor", "per_page", "page", "limit", "owner", "filter":
 		case "repo":
 			if !n.perRepo {
-				l.others[in.Name] = once(fl, "repo", in.Doc)
+				l.others[in.Name] = tree.Once(fl, "repo", in.Doc)
 			}
 		default:
 			name := strings.ReplaceAll(in.Name, "_", "-")
-			if l.others[in.Name] = once(fl, name, in.Doc); in.Kind == "true or false" {
+			if l.others[in.Name] = tree.Once(fl, name, in.Doc); in.Kind == "true or false" {
 				fl.Lookup(name).NoOptDefVal = "true"
 			}
 		}
@@ -189,15 +158,15 @@ func meantBy(ctx context.Context, n *noun, key, word string) (string, error) {
 		if strings.Contains(word, ":") {
 			return word, nil
 		}
-		id, err := nounCalled("member").find(ctx, word)
+		id, err := nounCalled("member").Find(ctx, word)
 		return "user:" + id, err
 	case "object":
 		if !number.MatchString(word) && !pageAt.MatchString(word) {
 			return word, nil
 		}
-		id, err := nounCalled("pr").find(ctx, word)
+		id, err := nounCalled("pr").Find(ctx, word)
 		if none := (exit.NotFound("")); errors.As(err, &none) && number.MatchString(word) { // issues have numbers as well
-			if issue, err := nounCalled("issue").find(ctx, word); err == nil {
+			if issue, err := nounCalled("issue").Find(ctx, word); err == nil {
 				return issue, nil
 			}
 		}
@@ -206,7 +175,7 @@ func meantBy(ctx context.Context, n *noun, key, word string) (string, error) {
 	if of == "" || of == n.name {
 		return word, nil
 	}
-	return nounCalled(of).find(ctx, word)
+	return nounCalled(of).Find(ctx, word)
 }
 
 // inRepo adds the repository to the inputs: the one that is named, or else the one of the
@@ -285,13 +254,13 @@ func (n *noun) rows(ctx context.Context, c *client.Client, in []capability.Given
 const everything = 1 << 30
 
 // listCommand is the command that lists a noun.
-func (n *noun) listCommand(summary string, examples ...string) command {
-	c := command{words: n.name + " list", summary: summary, examples: examples, values: map[string]values{}, answers: n.list, rows: true}
+func (n *noun) listCommand(summary string, examples ...string) tree.Command {
+	c := tree.Command{Words: n.name + " list", Summary: summary, Examples: examples, Values: map[string]tree.Values{}, Answers: n.list, Rows: true}
 	if len(examples) == 0 {
-		c.examples = []string{"yardmaster " + n.name + " list", "yardmaster " + n.name + " list --all --json '*'"}
+		c.Examples = []string{"yardmaster " + n.name + " list", "yardmaster " + n.name + " list --all --json '*'"}
 	}
-	c.define = func(fl *flag.FlagSet) action {
-		n.addValues(c.values)
+	c.Define = func(fl *flag.FlagSet) tree.Action {
+		n.addValues(c.Values)
 		l := &listing{}
 		l.add(fl, n)
 		return func(ctx context.Context, _ []string) error { return n.runList(ctx, l) }
@@ -300,28 +269,28 @@ func (n *noun) listCommand(summary string, examples ...string) command {
 }
 
 // addValues adds those of the flags of a list.
-func (n *noun) addValues(to map[string]values) {
+func (n *noun) addValues(to map[string]tree.Values) {
 	o := capability.One(n.list)
 	for key, all := range capability.Filters(o) {
 		switch {
 		case len(all) == 0:
 		case slices.Contains(o.Paging.Several, key):
-			to[key] = listed(fixed(all...))
+			to[key] = tree.Listed(tree.Fixed(all...))
 		default:
-			to[key] = fixed(all...)
+			to[key] = tree.Fixed(all...)
 		}
 	}
 	for _, in := range o.Inputs() {
 		if _, of, some := strings.Cut(in.Doc, "one of "); some {
-			to[strings.ReplaceAll(in.Name, "_", "-")] = fixed(strings.Split(of, ", ")...)
+			to[strings.ReplaceAll(in.Name, "_", "-")] = tree.Fixed(strings.Split(of, ", ")...)
 		}
 	}
 }
 
 // namedList is a list under other words than those of the noun.
-func (n *noun) namedList(words, summary string) command {
+func (n *noun) namedList(words, summary string) tree.Command {
 	c := n.listCommand(summary, "yardmaster "+words)
-	c.words = words
+	c.Words = words
 	return c
 }
 

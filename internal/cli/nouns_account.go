@@ -16,16 +16,17 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
 // accountCommands are those of what an account keeps: all of it is data.
-func accountCommands() []command {
+func accountCommands() []tree.Command {
 	template, token, member := nounCalled("template"), nounCalled("token"), nounCalled("member")
 	invitation, webhook, source := nounCalled("invitation"), nounCalled("webhook"), nounCalled("source")
 	happened := nounCalled("audit").listCommand("what happened in the account, newest first")
-	happened.values["kind"] = eventKinds
-	return slices.Concat(secretCommands(), []command{
+	happened.Values["kind"] = eventKinds
+	return slices.Concat(secretCommands(), []tree.Command{
 		template.listCommand("the agent templates"),
 		template.viewCommand("one template", "yardmaster template view default"),
 		token.listCommand("the account's tokens, masked"),
@@ -74,7 +75,7 @@ func accountCommands() []command {
 		act{words: "token revoke", args: "ID", summary: "end a token", op: "token.revoke", of: token,
 			done: "The token {id} is good for nothing any more.", earlier: rowBefore("token"),
 			next: "yardmaster token create makes another."},
-	), []command{byAddress(
+	), []tree.Command{byAddress(
 		act{words: "member invite", summary: "invite a registered user, or an address", op: "member.invite",
 			says: func(o occasion) (string, string) {
 				if login := object.Text(object.Map(o.answer["member"])["login"]); login != "" {
@@ -115,9 +116,9 @@ func accountCommands() []command {
 				return o.done("{before.login} is no member any more."),
 					o.next("Undo: yardmaster member invite --login {before.login} --role {before.role}")
 			}},
-	), []command{{words: "member leave", summary: "open the page on which you leave the account; your tokens of it stop then",
-		define: nothing(runMemberLeave),
-		more:   "A token cannot leave: it takes you, signed in in a browser. Who manages the account can have you back."},
+	), []tree.Command{{Words: "member leave", Summary: "open the page on which you leave the account; your tokens of it stop then",
+		Define: tree.Nothing(runMemberLeave),
+		More:   "A token cannot leave: it takes you, signed in in a browser. Who manages the account can have you back."},
 	}, commandsOf(
 		act{words: "invitation revoke", args: "ID", summary: "withdraw an invitation", op: "member.revoke_invitation",
 			of: invitation, done: "Withdrawn.",
@@ -215,10 +216,10 @@ func seconds(o *app.Op, name, text string) string {
 }
 
 // byAddress is the command of an act that takes an address as its argument, in the place of --email.
-func byAddress(a act) command {
+func byAddress(a act) tree.Command {
 	c := a.command()
-	define := c.define
-	c.args, c.define = "[ADDRESS]", func(fl *flag.FlagSet) action {
+	define := c.Define
+	c.Args, c.Define = "[ADDRESS]", func(fl *flag.FlagSet) tree.Action {
 		do := define(fl)
 		return func(ctx context.Context, plain []string) error {
 			if len(plain) > 0 {
@@ -239,10 +240,10 @@ func byAddress(a act) command {
 }
 
 // secretCommands are about secrets of the account, and with --repo of a repository.
-func secretCommands() []command {
+func secretCommands() []tree.Command {
 	ofAccount := nounCalled("secret")
 	lists := ofAccount.listCommand("the secrets by name; never a value", "yardmaster secret list", "yardmaster secret list --repo acme/web")
-	lists.define = func(fl *flag.FlagSet) action {
+	lists.Define = func(fl *flag.FlagSet) tree.Action {
 		l := &listing{}
 		l.add(fl, ofAccount)
 		fl.StringVar(&l.repo, "repo", "", "`OWNER/NAME`: those of the repository, in the place of the account's")
@@ -267,27 +268,27 @@ func secretCommands() []command {
 		examples: []string{"yardmaster secret set NPM_TOKEN < token.txt",
 			"yardmaster secret set NPM_TOKEN --repo acme/web --delivery broker --hosts packages.example.com"}},
 		"secret.set", "project_secret.set")
-	set.values["delivery"] = fixed("env", "broker")
+	set.Values["delivery"] = tree.Fixed("env", "broker")
 	gone := eitherSecret(act{words: "secret delete", args: "NAME", summary: "delete a secret",
 		plain: []string{"name"}, done: "{0} is deleted.",
 		next: "The value is gone: no command brings it back. yardmaster secret set {0}{flags} keeps another.", examples: []string{"yardmaster secret delete NPM_TOKEN"}},
 		"secret.delete", "project_secret.delete")
-	gone.values["NAME"] = namesOf(ofAccount)
-	gone.picks = func(ctx context.Context, prompt, repo string) (string, error) {
+	gone.Values["NAME"] = namesOf(ofAccount)
+	gone.Picks = func(ctx context.Context, prompt, repo string) (string, error) {
 		if repo != "" {
 			return nounCalled("repo-secret").pick(ctx, prompt, repo, nil)
 		}
 		return ofAccount.pick(ctx, prompt, "", nil)
 	}
-	return []command{lists, set, gone}
+	return []tree.Command{lists, set, gone}
 }
 
 // eitherSecret is an act on a secret of the account, and on one of a repository where
 // --repo names it.
-func eitherSecret(a act, account, ofRepo string) command {
+func eitherSecret(a act, account, ofRepo string) tree.Command {
 	a.op, a.place = account, " among those of the account; --repo OWNER/NAME names the repository of one"
 	c := a.command()
-	c.define = func(fl *flag.FlagSet) action {
+	c.Define = func(fl *flag.FlagSet) tree.Action {
 		var environment *flag.Flag
 		a.earlier = func(ctx context.Context, c *client.Client, plain []string) any {
 			return secretBefore(ctx, c, nounCalled("secret"), nil, plain[0], environment)

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/table"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
@@ -27,7 +28,7 @@ func variableNoun() *noun {
 }
 
 // restCommands are those of what a person or an account sets now and then, each of which is one call.
-func restCommands() []command {
+func restCommands() []tree.Command {
 	return slices.Concat(notifyingCommands(), accessCommands(), toldCommands(), commandsOf(
 		act{words: "source linear", summary: "where tasks with the sink linear go", op: "integration.linear_get",
 			next: "yardmaster source linear set --team TEAM changes it."},
@@ -69,10 +70,10 @@ func restCommands() []command {
 }
 
 // notifyingCommands are about where notices are sent besides the dashboard.
-func notifyingCommands() []command {
+func notifyingCommands() []tree.Command {
 	route := routeNoun()
 	routes := route.namedList("notification routes", "the addresses of teams that get notices of the account")
-	return append([]command{routes}, commandsOf(
+	return append([]tree.Command{routes}, commandsOf(
 		act{words: "notification routes create", args: "ADDRESS", op: "email_route.create", plain: []string{"address"}, made: route,
 			summary: "have notices of some kinds sent to an address, once somebody there has confirmed it",
 			done:    "{1} is asked to confirm it.", next: "Undo: yardmaster notification routes delete {id}",
@@ -94,7 +95,7 @@ func notifyingCommands() []command {
 }
 
 // accessCommands are about how people sign in, and whose rights at a code host their work has.
-func accessCommands() []command {
+func accessCommands() []tree.Command {
 	repo := nounCalled("repo")
 	all := commandsOf(
 		act{words: "sso view", summary: "the account's identity provider, if it has one of its own", op: "org_sso.get",
@@ -122,17 +123,17 @@ func accessCommands() []command {
 			next: "Undo: yardmaster github bind {id}"},
 	)
 	for i := range all {
-		if all[i].args == "OWNER/NAME" {
-			all[i].values["OWNER/NAME"] = namesOf(repo)
+		if all[i].Args == "OWNER/NAME" {
+			all[i].Values["OWNER/NAME"] = namesOf(repo)
 		}
 	}
 	return all
 }
 
 // toldCommands are about what agents are told besides their tasks and the prompts.
-func toldCommands() []command {
+func toldCommands() []tree.Command {
 	box := nounCalled("box")
-	return append([]command{
+	return append([]tree.Command{
 		variableNoun().namedList("prompt variables", "what stands for {{KEY}} in prompts"),
 	}, commandsOf(
 		act{words: "prompt variables set", args: "KEY VALUE…", summary: "set what stands for {{KEY}} in prompts; everybody in the account can read it",

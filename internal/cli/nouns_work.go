@@ -4,36 +4,37 @@ import (
 	"slices"
 	"time"
 
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
 // workNouns are the commands of the nouns of the work about which nothing is special.
-func workNouns() []command {
+func workNouns() []tree.Command {
 	escalation, session, schedule := nounCalled("escalation"), nounCalled("session"), nounCalled("schedule")
 	issue, check := nounCalled("issue"), nounCalled("check")
 	notification, digest := nounCalled("notification"), nounCalled("digest")
-	return slices.Concat([]command{
+	return slices.Concat([]tree.Command{
 		escalation.listCommand("questions that agents have handed to people", "yardmaster escalation list --state open"),
 		escalation.viewCommand("one escalation"),
 		session.listCommand("the newest sessions"),
 		session.viewCommand("one session: its calls, tokens and cost"),
-		{words: "session watch", args: "ID", summary: "follow what happens in a session", of: session, define: nothing(runSessionWatch),
-			examples: []string{"yardmaster session watch @last"}},
-		{words: "session export", args: "ID", summary: "print what happened in a session, one JSON object a line", of: session,
-			define: nothing(runSessionExport), examples: []string{"yardmaster session export @last > session.jsonl"}},
+		{Words: "session watch", Args: "ID", Summary: "follow what happens in a session", Of: session, Define: tree.Nothing(runSessionWatch),
+			Examples: []string{"yardmaster session watch @last"}},
+		{Words: "session export", Args: "ID", Summary: "print what happened in a session, one JSON object a line", Of: session,
+			Define: tree.Nothing(runSessionExport), Examples: []string{"yardmaster session export @last > session.jsonl"}},
 		issue.listCommand("the issues of a repository", "yardmaster issue list --repo acme/web --state open"),
 		issue.viewCommand("one issue, and what became of it", "yardmaster issue view acme/web#12"),
 		schedule.listCommand("the schedules"),
 		schedule.viewCommand("one schedule"),
 		check.listCommand("the checks that boxes run", "yardmaster check list --status failed"),
-		{words: "check log", answers: "ci.log_url", args: "ID", summary: "print the whole output of a check", of: check,
-			define:   defineCheckLog,
-			examples: []string{"yardmaster check log @last", "yardmaster check log @last --url"}},
+		{Words: "check log", Answers: "ci.log_url", Args: "ID", Summary: "print the whole output of a check", Of: check,
+			Define:   defineCheckLog,
+			Examples: []string{"yardmaster check log @last", "yardmaster check log @last --url"}},
 		flakeNoun().namedList("check flakes", "the failures of checks in a repository that come and go"),
 		notification.listCommand("what concerns you", "yardmaster notification list --state unread"),
 		notification.viewCommand("one notification, with the address of what it is about"),
-		{words: "notification settings", args: "[KIND.CHANNEL=on|off]…", summary: "what you are told of, and how; what is named is changed", answers: "notification.prefs_list",
-			define: defineNotificationSettings, examples: []string{"yardmaster notification settings",
+		{Words: "notification settings", Args: "[KIND.CHANNEL=on|off]…", Summary: "what you are told of, and how; what is named is changed", Answers: "notification.prefs_list",
+			Define: defineNotificationSettings, Examples: []string{"yardmaster notification settings",
 				"yardmaster notification settings task_done.email=on", `yardmaster notification settings --quiet "22:00-07:00 Europe/Berlin"`}},
 		digest.listCommand("the digests"),
 		digest.viewCommand("one digest"),

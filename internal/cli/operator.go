@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
@@ -19,7 +20,7 @@ const operatorScopes = "admin:accounts,admin:grants"
 
 // defineOperatorToken prints an operator token, alone on standard output, and keeps it
 // nowhere: it is for the calls of an hour.
-func defineOperatorToken(fl *flag.FlagSet) action {
+func defineOperatorToken(fl *flag.FlagSet) tree.Action {
 	address := fl.String("url", "", "address of the server; that of the last login, or http://127.0.0.1:8080, when empty")
 	login := fl.String("login", "", "login or e-mail of the operator, whose password is read from standard input")
 	name := fl.String("name", "command line", "what the token is for, in the list of tokens")

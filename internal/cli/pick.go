@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/terminal"
 )
 
@@ -20,6 +21,19 @@ import (
 func (n *noun) pick(ctx context.Context, prompt, repo string, fits func(map[string]any) bool) (string, error) {
 	row, err := n.choose(ctx, prompt, repo, nil, fits)
 	return n.id(row), err
+}
+
+// PickFor has a person choose an object with which the command of the words can do something.
+func (n *noun) PickFor(ctx context.Context, words, repo string) (string, error) {
+	return n.pick(ctx, "yardmaster "+words, repo, fitting(words))
+}
+
+// kind is the noun as the kind of the arguments of a command; none if there is no noun.
+func (n *noun) kind() tree.Kind {
+	if n == nil {
+		return nil
+	}
+	return n
 }
 
 // choose is pick that answers the whole object. in are inputs of the list besides.

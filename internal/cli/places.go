@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
@@ -27,7 +28,7 @@ func repoNoun() *noun {
 			{"POLICY VALID", "policy_valid", table.Text}, {"ACTIVE", "last_activity_at", table.Age}}}
 }
 
-func repoCommands() []command {
+func repoCommands() []tree.Command {
 	repo := nounCalled("repo")
 	set := commandsOf(
 		act{words: "repo enable", args: "OWNER/NAME", summary: "let agents work in a repository",
@@ -42,25 +43,25 @@ func repoCommands() []command {
 			summary: "send an agent to give a repository scripts, tools and notes for agents", op: "project.setup", of: repo,
 			next: "Follow it with: yardmaster task watch {task_id}"},
 	)
-	set = append(set, command{words: "repo settings", answers: "project.settings", args: "OWNER/NAME", of: repo,
-		values: map[string]values{}, define: defineRepoSettings,
-		summary: "how a repository is set, and what each switch does; a flag turns one, or chooses the default branch",
-		examples: []string{"yardmaster repo settings acme/web", "yardmaster repo settings acme/web --ai-first",
-			"yardmaster repo settings acme/web --default-branch main"}}, command{words: "repo policy", answers: "project.policy_get", args: "OWNER/NAME", of: repo,
-		values: map[string]values{}, define: defineRepoPolicy,
-		summary:  "the policy in force; with --file, whether a policy file is a good one",
-		examples: []string{"yardmaster repo policy acme/web", "yardmaster repo policy acme/web --file .svc/policy.yml"}})
+	set = append(set, tree.Command{Words: "repo settings", Answers: "project.settings", Args: "OWNER/NAME", Of: repo,
+		Values: map[string]tree.Values{}, Define: defineRepoSettings,
+		Summary: "how a repository is set, and what each switch does; a flag turns one, or chooses the default branch",
+		Examples: []string{"yardmaster repo settings acme/web", "yardmaster repo settings acme/web --ai-first",
+			"yardmaster repo settings acme/web --default-branch main"}}, tree.Command{Words: "repo policy", Answers: "project.policy_get", Args: "OWNER/NAME", Of: repo,
+		Values: map[string]tree.Values{}, Define: defineRepoPolicy,
+		Summary:  "the policy in force; with --file, whether a policy file is a good one",
+		Examples: []string{"yardmaster repo policy acme/web", "yardmaster repo policy acme/web --file .svc/policy.yml"}})
 	for i := range set {
-		set[i].values["OWNER/NAME"] = namesOf(repo)
+		set[i].Values["OWNER/NAME"] = namesOf(repo)
 	}
 	view := repo.viewCommand("one repository", "yardmaster repo view acme/web")
-	view.args = "OWNER/NAME"
-	return append([]command{
-		{words: "repo add", answers: "project.get", args: "PATH|URL", summary: "put a repository on the server", define: defineRepoAdd,
-			examples: []string{"yardmaster repo add ~/src/project", "yardmaster repo add https://example.com/o/calc.git --name acme/calc"}},
-		{words: "repo create", answers: "project.create", args: "NAME|OWNER/NAME",
-			summary: "make a repository with its first files, and send an agent to set it up", define: defineRepoCreate,
-			examples: []string{`yardmaster repo create web --stack "Go and SQLite"`}},
+	view.Args = "OWNER/NAME"
+	return append([]tree.Command{
+		{Words: "repo add", Answers: "project.get", Args: "PATH|URL", Summary: "put a repository on the server", Define: defineRepoAdd,
+			Examples: []string{"yardmaster repo add ~/src/project", "yardmaster repo add https://example.com/o/calc.git --name acme/calc"}},
+		{Words: "repo create", Answers: "project.create", Args: "NAME|OWNER/NAME",
+			Summary: "make a repository with its first files, and send an agent to set it up", Define: defineRepoCreate,
+			Examples: []string{`yardmaster repo create web --stack "Go and SQLite"`}},
 		repo.listCommand("the repositories"), view,
 	}, set...)
 }
@@ -74,11 +75,11 @@ func boxNoun() *noun {
 			{"VERSION", "presence.version", table.Text}}}
 }
 
-func boxCommands() []command {
+func boxCommands() []tree.Command {
 	boxes := nounCalled("box")
 	lists := boxes.listCommand("the boxes: presence, load, agents, and what is wrong with an unfit one")
-	lists.define = func(fl *flag.FlagSet) action {
-		boxes.addValues(lists.values)
+	lists.Define = func(fl *flag.FlagSet) tree.Action {
+		boxes.addValues(lists.Values)
 		l := &listing{}
 		l.add(fl, boxes)
 		return func(ctx context.Context, plain []string) error {
@@ -88,15 +89,15 @@ func boxCommands() []command {
 			return listBoxes(ctx)
 		}
 	}
-	return append([]command{
-		{words: "box join", summary: "enroll this machine, and run as a box", define: defineBoxJoin,
-			examples: []string{"yardmaster box join", "yardmaster box join --slots 4 --name builder"}},
-		{words: "box run", summary: "run as the box this machine was enrolled as", define: defineBoxRun},
+	return append([]tree.Command{
+		{Words: "box join", Summary: "enroll this machine, and run as a box", Define: defineBoxJoin,
+			Examples: []string{"yardmaster box join", "yardmaster box join --slots 4 --name builder"}},
+		{Words: "box run", Summary: "run as the box this machine was enrolled as", Define: defineBoxRun},
 		lists,
 		boxes.viewCommand("one box"),
-		{words: "box agents", summary: "the coding agents of this machine's box, and what is missing", define: defineBoxAgents},
-		{words: "box agents install", args: "NAME",
-			summary: "fetch what drives a coding agent from npm into this machine's box", define: defineBoxAgentsInstall},
+		{Words: "box agents", Summary: "the coding agents of this machine's box, and what is missing", Define: defineBoxAgents},
+		{Words: "box agents install", Args: "NAME",
+			Summary: "fetch what drives a coding agent from npm into this machine's box", Define: defineBoxAgentsInstall},
 	}, commandsOf(
 		act{words: "box drain", args: "ID", summary: "give back its work, saved, and take none", op: "box.drain",
 			of: boxes, fixed: map[string]string{"resume": "false"},
@@ -134,7 +135,7 @@ func boxCommands() []command {
 	)...)
 }
 
-func defineOpen(fl *flag.FlagSet) action {
+func defineOpen(fl *flag.FlagSet) tree.Action {
 	show := fl.Bool("print", false, "print the address instead of opening it")
 	return func(ctx context.Context, plain []string) error {
 		l, err := client.LoadLogin(os.Getenv, signin.Context, nil) // a token is not needed
@@ -154,7 +155,7 @@ func defineOpen(fl *flag.FlagSet) action {
 				return exit.Misused("there are no pages of %q, but of %s", plain[0], strings.Join(pageNouns(ctx, nil, ""), ", "))
 			}
 			if len(plain) > 1 {
-				id, err := of.find(ctx, plain[1])
+				id, err := of.Find(ctx, plain[1])
 				if err != nil {
 					return err
 				}

@@ -21,6 +21,7 @@ import (
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -43,18 +44,18 @@ func planNoun() *noun {
 		}}
 }
 
-func planCommands() []command {
+func planCommands() []tree.Command {
 	plan := nounCalled("plan")
-	return append([]command{
+	return append([]tree.Command{
 		plan.listCommand("the plans, newest activity first", "yardmaster plan list --bucket stalled"),
 		plan.viewCommand("one plan with its groups"),
-		{words: "plan read", args: "ID [GROUP]", summary: "what the groups of a plan are asked to do", of: plan,
-			define: nothing(runPlanRead), more: "GROUP is the name of a group, as plan view shows it; all of them are shown without it.",
-			values:   map[string]values{"GROUP": groupsBegun},
-			examples: []string{"yardmaster plan read @last", "yardmaster plan read @last 01-add-the-field"}},
-		{words: "plan file", answers: "plan.file", args: "DIR", summary: "commit a plan directory and execute it", define: definePlanFile,
-			more: "The folder has overview.md, a document NN-slug.md for each group, and status.yml, which is made if there is none.",
-			examples: []string{"yardmaster plan file plans/retries --repo acme/web",
+		{Words: "plan read", Args: "ID [GROUP]", Summary: "what the groups of a plan are asked to do", Of: plan,
+			Define: tree.Nothing(runPlanRead), More: "GROUP is the name of a group, as plan view shows it; all of them are shown without it.",
+			Values:   map[string]tree.Values{"GROUP": groupsBegun},
+			Examples: []string{"yardmaster plan read @last", "yardmaster plan read @last 01-add-the-field"}},
+		{Words: "plan file", Answers: "plan.file", Args: "DIR", Summary: "commit a plan directory and execute it", Define: definePlanFile,
+			More: "The folder has overview.md, a document NN-slug.md for each group, and status.yml, which is made if there is none.",
+			Examples: []string{"yardmaster plan file plans/retries --repo acme/web",
 				"yardmaster plan file plans/retries --repo acme/web --dry-run"}},
 	}, commandsOf(
 		act{words: "plan execute", args: "DIR", summary: "execute a plan directory that is committed",
@@ -87,7 +88,7 @@ func planCommands() []command {
 // largestPlan is the size of all documents of a plan together, in bytes.
 const largestPlan = 4 << 20
 
-func definePlanFile(fl *flag.FlagSet) action {
+func definePlanFile(fl *flag.FlagSet) tree.Action {
 	repo := fl.String("repo", "", "`OWNER/NAME`; that of the folder's git remote when empty")
 	slug := fl.String("slug", "", "name of the directory below plans; that of DIR when empty")
 	replaces := fl.String("replaces", "", "`ID` of the plan of this directory, held or failed, that the documents correct")
@@ -117,7 +118,7 @@ func definePlanFile(fl *flag.FlagSet) action {
 		}
 		plan := nounCalled("plan")
 		if *replaces != "" {
-			if in["replaces"], err = plan.find(ctx, *replaces); err != nil {
+			if in["replaces"], err = plan.Find(ctx, *replaces); err != nil {
 				return err
 			}
 		}
@@ -239,7 +240,7 @@ func groupsBegun(ctx context.Context, plain []string, _ string) (all []string) {
 	if err != nil || len(plain) == 0 {
 		return nil
 	}
-	id, err := nounCalled("plan").find(ctx, plain[0])
+	id, err := nounCalled("plan").Find(ctx, plain[0])
 	if err != nil {
 		return nil
 	}

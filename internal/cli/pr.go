@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -42,8 +43,8 @@ func questionNoun() *noun {
 }
 
 // deciding defines a command that decides about the current head of a pull request.
-func deciding(name, verb, done string) func(*flag.FlagSet) action {
-	return func(fl *flag.FlagSet) action {
+func deciding(name, verb, done string) func(*flag.FlagSet) tree.Action {
+	return func(fl *flag.FlagSet) tree.Action {
 		question := ""
 		if verb == "approve-pending" || verb == "merge" {
 			fl.StringVar(&question, "question", "", "the `ID` of the question that you read; wanted where it is about what is protected")
@@ -350,7 +351,7 @@ func (d *diff) list(w io.Writer) {
 	fmt.Fprintf(w, "%d %s, +%d -%d\n", len(d.Files)+d.More, files, d.Additions, d.Deletions)
 }
 
-func definePRDiff(fl *flag.FlagSet) action {
+func definePRDiff(fl *flag.FlagSet) tree.Action {
 	since := fl.String("since", "",
 		"show what changed since this commit, `SHA`, say the head that you looked at last; its first 7 digits will do")
 	return func(ctx context.Context, plain []string) error {

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"yardmaster/internal/cli/object"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
 // priceCommands are about what models cost the account: what it has set of them.
-func priceCommands() []command {
-	return append([]command{
+func priceCommands() []tree.Command {
+	return append([]tree.Command{
 		priceNoun().namedList("key prices", "what models cost the account, where it has set that"),
 	}, commandsOf(
 		act{words: "key prices set", args: "PROVIDER MODEL",

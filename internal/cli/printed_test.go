@@ -28,8 +28,8 @@ func TestPrintedCommands(t *testing.T) {
 		known[name] = true
 	}
 	for _, c := range commands() {
-		words := strings.Fields(c.words)
-		known[c.words] = true
+		words := strings.Fields(c.Words)
+		known[c.Words] = true
 		if len(words) == 1 {
 			known[words[0]] = true
 		}

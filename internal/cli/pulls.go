@@ -19,46 +19,47 @@ import (
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
-func prCommands() []command {
+func prCommands() []tree.Command {
 	pr := nounCalled("pr")
 	finding := []string{"yardmaster pr approve @last", "yardmaster pr approve acme/web#3"}
 	// waiting is a command about what a question waits for: those are offered.
-	waiting := func(c command) command {
-		c.picks = func(ctx context.Context, prompt, _ string) (string, error) {
+	waiting := func(c tree.Command) tree.Command {
+		c.Picks = func(ctx context.Context, prompt, _ string) (string, error) {
 			return nounCalled("question").pick(ctx, prompt, "", nil)
 		}
-		c.values = map[string]values{"ID": namesCalled("question")}
+		c.Values = map[string]tree.Values{"ID": namesCalled("question")}
 		return c
 	}
 	view := pr.viewCommand("a pull request: its state, its description, its files, what it waits for",
 		"yardmaster pr view acme/web#3", "yardmaster pr view", "yardmaster pr view --web my-branch")
-	view.more = "In a clone, with no ID, it is that of the branch that is checked out."
-	all := slices.Concat([]command{
-		{words: "pr list", answers: "pr.all", rows: true, summary: "the pull requests, newest first: of the clone you are in, of --repo, else of all repositories",
-			define: definePRList, more: "--waiting lists the questions that wait for your yes or no. Their members are others: --json '*' shows them.",
-			values:   map[string]values{"state": fixed("opening", "open", "merged", "closed")},
-			examples: []string{"yardmaster pr list", "yardmaster pr list --waiting", "yardmaster pr list --repo acme/web --state merged"}},
+	view.More = "In a clone, with no ID, it is that of the branch that is checked out."
+	all := slices.Concat([]tree.Command{
+		{Words: "pr list", Answers: "pr.all", Rows: true, Summary: "the pull requests, newest first: of the clone you are in, of --repo, else of all repositories",
+			Define: definePRList, More: "--waiting lists the questions that wait for your yes or no. Their members are others: --json '*' shows them.",
+			Values:   map[string]tree.Values{"state": tree.Fixed("opening", "open", "merged", "closed")},
+			Examples: []string{"yardmaster pr list", "yardmaster pr list --waiting", "yardmaster pr list --repo acme/web --state merged"}},
 		view,
-		{words: "pr diff", args: "ID [PATH]", summary: "the lines that a pull request changes", of: pr, define: definePRDiff},
-		{words: "pr checks", answers: "ci.runs", rows: true, args: "ID", summary: "the checks of a pull request; it fails if its head has not passed them", of: pr,
-			define: definePRChecks},
-		{words: "pr checkout", args: "ID", summary: "fetch its branch into the clone you are in, and check it out", of: pr,
-			define: nothing(runPRCheckout), examples: []string{"yardmaster pr checkout 3"}},
-		waiting(command{words: "pr approve", answers: "pr.get", args: "ID", summary: "approve what is asked about a pull request's current head", of: pr,
-			define: deciding("pr approve", "approve-pending", "Approved"), examples: finding}),
-		waiting(command{words: "pr skip", answers: "pr.get", args: "ID", summary: "decline it", of: pr, define: deciding("pr skip",
+		{Words: "pr diff", Args: "ID [PATH]", Summary: "the lines that a pull request changes", Of: pr, Define: definePRDiff},
+		{Words: "pr checks", Answers: "ci.runs", Rows: true, Args: "ID", Summary: "the checks of a pull request; it fails if its head has not passed them", Of: pr,
+			Define: definePRChecks},
+		{Words: "pr checkout", Args: "ID", Summary: "fetch its branch into the clone you are in, and check it out", Of: pr,
+			Define: tree.Nothing(runPRCheckout), Examples: []string{"yardmaster pr checkout 3"}},
+		waiting(tree.Command{Words: "pr approve", Answers: "pr.get", Args: "ID", Summary: "approve what is asked about a pull request's current head", Of: pr,
+			Define: deciding("pr approve", "approve-pending", "Approved"), Examples: finding}),
+		waiting(tree.Command{Words: "pr skip", Answers: "pr.get", Args: "ID", Summary: "decline it", Of: pr, Define: deciding("pr skip",
 			"skip-pending", "Declined")}),
-		{words: "pr unapprove", answers: "pr.get", args: "ID", summary: "take your approval back, until the merge begins", of: pr,
-			define: deciding("pr unapprove", "unapprove", "Taken back")},
-		{words: "pr ask-again", answers: "pr.get", args: "ID", summary: "have the question put again that was declined, or that nobody answered", of: pr,
-			define: deciding("pr ask-again", "ask-again", "Asked again")},
-		{words: "pr merge", answers: "pr.get", args: "ID", summary: "have a pull request's current head merged, asked about or not", of: pr,
-			define: deciding("pr merge", "merge", "To be merged")},
-		{words: "pr open", args: "ID", summary: "open its page in a browser", of: pr,
-			define: nothing(func(ctx context.Context, plain []string) error { return openPage(ctx, pr, plain[0]) })},
+		{Words: "pr unapprove", Answers: "pr.get", Args: "ID", Summary: "take your approval back, until the merge begins", Of: pr,
+			Define: deciding("pr unapprove", "unapprove", "Taken back")},
+		{Words: "pr ask-again", Answers: "pr.get", Args: "ID", Summary: "have the question put again that was declined, or that nobody answered", Of: pr,
+			Define: deciding("pr ask-again", "ask-again", "Asked again")},
+		{Words: "pr merge", Answers: "pr.get", Args: "ID", Summary: "have a pull request's current head merged, asked about or not", Of: pr,
+			Define: deciding("pr merge", "merge", "To be merged")},
+		{Words: "pr open", Args: "ID", Summary: "open its page in a browser", Of: pr,
+			Define: tree.Nothing(func(ctx context.Context, plain []string) error { return openPage(ctx, pr, plain[0]) })},
 		reviewsCommand(), findingsCommand(), queueCommand(), rulesCommand(),
 	}, talkCommands(), commandsOf(
 		act{words: "pr rearm", args: "ID [REASON]…", summary: "let agents repair it again whose rounds are spent",
@@ -79,11 +80,11 @@ func prCommands() []command {
 			done: "Reviews may name it again.", next: "yardmaster finding rules{flags} lists what they do not name."},
 	))
 	for i := range all {
-		switch all[i].words {
+		switch all[i].Words {
 		case "pr view", "pr diff", "pr checks", "pr open", "pr reviews", "pr findings", "pr comments":
-			all[i].here = pullHere
+			all[i].Here = pullHere
 		case "finding dismiss":
-			all[i].picks = pickFinding
+			all[i].Picks = pickFinding
 		}
 	}
 	return all
@@ -100,7 +101,7 @@ func pickFinding(ctx context.Context, prompt, repo string) (string, error) {
 	return of.id(row), err
 }
 
-func definePRList(fl *flag.FlagSet) action {
+func definePRList(fl *flag.FlagSet) tree.Action {
 	pr := nounCalled("pr")
 	l := &listing{}
 	l.add(fl, pr)
@@ -123,7 +124,7 @@ func definePRList(fl *flag.FlagSet) action {
 	}
 }
 
-func definePRChecks(fl *flag.FlagSet) action {
+func definePRChecks(fl *flag.FlagSet) tree.Action {
 	o := &output.Flags{}
 	o.AddWatch(fl)
 	return func(ctx context.Context, plain []string) error {
@@ -234,29 +235,29 @@ func (n *noun) under(ctx context.Context, l *listing, input, id string) error {
 }
 
 // listUnder is a command that lists what belongs to an object.
-func (n *noun) listUnder(words, summary string, of *noun, input string) command {
+func (n *noun) listUnder(words, summary string, of *noun, input string) tree.Command {
 	c := n.listCommand(summary, "yardmaster "+words+" @last")
-	c.words, c.args, c.of = words, "ID", of
-	c.define = func(fl *flag.FlagSet) action {
+	c.Words, c.Args, c.Of = words, "ID", of.kind()
+	c.Define = func(fl *flag.FlagSet) tree.Action {
 		l := &listing{}
 		l.skip = input
 		l.add(fl, n)
-		n.addValues(c.values)
+		n.addValues(c.Values)
 		return func(ctx context.Context, plain []string) error { return n.under(ctx, l, input, plain[0]) }
 	}
 	return c
 }
 
 // reviewsCommand lists the reviews of a pull request, or with --repo those of a repository.
-func reviewsCommand() command {
+func reviewsCommand() tree.Command {
 	of, pr := reviewNoun(), nounCalled("pr")
 	wide := *of
 	wide.list, wide.perRepo = "review.list", true
 	wide.columns = append([]table.Column{{"PULL REQUEST", "repo", table.Pull}, {"TITLE", "title", table.Title}}, of.columns...)
 	c := of.listUnder("pr reviews", "the reviews by agents, newest first: of a pull request, or with --repo of a repository", pr, "id")
-	c.args, c.of = "[ID]", nil
-	c.examples = []string{"yardmaster pr reviews acme/web#3", "yardmaster pr reviews --repo acme/web"}
-	c.define = func(fl *flag.FlagSet) action {
+	c.Args, c.Of = "[ID]", nil
+	c.Examples = []string{"yardmaster pr reviews acme/web#3", "yardmaster pr reviews --repo acme/web"}
+	c.Define = func(fl *flag.FlagSet) tree.Action {
 		l := &listing{skip: "id"}
 		l.add(fl, of)
 		fl.StringVar(&l.repo, "repo", "", "`OWNER/NAME`: the newest 50 reviews of the repository")
@@ -267,33 +268,33 @@ func reviewsCommand() command {
 				}
 				return wide.runList(ctx, l)
 			}
-			asked := command{words: "pr reviews", args: "ID", of: pr, here: pullHere}
-			plain, err := asked.checked(ctx, plain, "")
+			asked := tree.Command{Words: "pr reviews", Args: "ID", Of: pr, Here: pullHere}
+			plain, err := asked.Checked(ctx, plain, "")
 			if err != nil {
 				return err
 			}
 			if err := of.under(ctx, l, "id", plain[0]); err != nil {
 				return err
 			}
-			pr.seen(plain[0])
+			pr.Seen(plain[0])
 			return nil
 		}
 	}
 	return c
 }
 
-func findingsCommand() command {
+func findingsCommand() tree.Command {
 	return findingNoun().listUnder("pr findings", "what reviews have found, newest first", nounCalled("pr"), "id")
 }
 
 // rulesCommand lists what was dismissed in a repository.
-func rulesCommand() command {
+func rulesCommand() tree.Command {
 	n := ruleNoun()
 	return n.namedList("finding rules", "what reviews do not name any more in a repository, since it was dismissed with --rule")
 }
 
 // queueCommand shows the merge queues of a repository.
-func queueCommand() command {
+func queueCommand() tree.Command {
 	return act{words: "pr queue", summary: "the merge queue of a repository: what is tried together, and who waits", op: "pr.queue",
 		perRepo: true, shows: writeQueue, examples: []string{"yardmaster pr queue --repo acme/web"}}.command()
 }

@@ -14,12 +14,13 @@ import (
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/terminal"
 )
 
-func defineRepoAdd(fl *flag.FlagSet) action {
+func defineRepoAdd(fl *flag.FlagSet) tree.Action {
 	full := fl.String("name", "", "`OWNER/NAME` on the server; your account and the source's own name when empty")
 	remote := fl.String("remote", "yardmaster", "`NAME` of the git remote that the folder gets; none when empty")
 	o := &output.Flags{}

@@ -13,11 +13,12 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
 
-func defineRepoCreate(fl *flag.FlagSet) action {
+func defineRepoCreate(fl *flag.FlagSet) tree.Action {
 	host := fl.String("host", "", "the code `HOST`, where there is a choice, such as builtin or github:github.com")
 	about := fl.String("description", "", "a `LINE` that says what it is for")
 	stack := fl.String("stack", "", "what it is to be made of, in `WORDS`")

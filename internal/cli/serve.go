@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/config"
 )
 
@@ -29,7 +30,7 @@ func logger(w io.Writer, level, format string) *slog.Logger {
 
 // configured declares the settings of the server as flags of a command, and gives them to
 // what the command does.
-func configured(fl *pflag.FlagSet, do func(ctx context.Context, cfg *config.Config, plain []string) error) action {
+func configured(fl *pflag.FlagSet, do func(ctx context.Context, cfg *config.Config, plain []string) error) tree.Action {
 	own := flag.NewFlagSet("", flag.ContinueOnError)
 	load := config.Define(own, os.LookupEnv)
 	fl.AddGoFlagSet(own)
@@ -48,7 +49,7 @@ func configured(fl *pflag.FlagSet, do func(ctx context.Context, cfg *config.Conf
 	}
 }
 
-func defineServe(fl *pflag.FlagSet) action { return configured(fl, runServe) }
+func defineServe(fl *pflag.FlagSet) tree.Action { return configured(fl, runServe) }
 
 func runServe(ctx context.Context, cfg *config.Config, _ []string) error {
 	started()
@@ -77,7 +78,7 @@ func runServe(ctx context.Context, cfg *config.Config, _ []string) error {
 	return err
 }
 
-func defineConfig(fl *pflag.FlagSet) action {
+func defineConfig(fl *pflag.FlagSet) tree.Action {
 	return configured(fl, func(_ context.Context, cfg *config.Config, _ []string) error {
 		cfg.Print(os.Stdout)
 		return nil

@@ -24,27 +24,28 @@ import (
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
 
 // settingCommands are about how the account, and what agents are told, is set.
-func settingCommands() []command {
-	return []command{
-		{words: "account settings", answers: "account.floors_get", summary: "the time zone, and what policy files are held to; a flag changes one", define: defineAccountSettings,
-			examples: []string{"yardmaster account settings", "yardmaster account settings --zone Europe/Berlin",
+func settingCommands() []tree.Command {
+	return []tree.Command{
+		{Words: "account settings", Answers: "account.floors_get", Summary: "the time zone, and what policy files are held to; a flag changes one", Define: defineAccountSettings,
+			Examples: []string{"yardmaster account settings", "yardmaster account settings --zone Europe/Berlin",
 				"yardmaster account settings --task-usd 5 --protected-paths go.mod,.github/"}},
-		{words: "account quota", answers: "account.quota", summary: "what the account may store and change, and what it has",
-			define: defineAccountQuota, examples: []string{"yardmaster account quota"}},
-		{words: "prompt view", answers: "system_prompt.get", summary: "what you have agents told; that of the account, a repository or a template with a flag",
-			define: definePromptView, examples: []string{"yardmaster prompt view", "yardmaster prompt view --repo acme/web"}},
-		{words: "prompt set", answers: "system_prompt.set", args: "[TEXT]…", summary: "set it; an empty one with --clear",
-			define:   definePromptSet,
-			examples: []string{"yardmaster prompt set --file prompt.md", "yardmaster prompt set --account Write tests first."}},
+		{Words: "account quota", Answers: "account.quota", Summary: "what the account may store and change, and what it has",
+			Define: defineAccountQuota, Examples: []string{"yardmaster account quota"}},
+		{Words: "prompt view", Answers: "system_prompt.get", Summary: "what you have agents told; that of the account, a repository or a template with a flag",
+			Define: definePromptView, Examples: []string{"yardmaster prompt view", "yardmaster prompt view --repo acme/web"}},
+		{Words: "prompt set", Answers: "system_prompt.set", Args: "[TEXT]…", Summary: "set it; an empty one with --clear",
+			Define:   definePromptSet,
+			Examples: []string{"yardmaster prompt set --file prompt.md", "yardmaster prompt set --account Write tests first."}},
 	}
 }
 
-func defineAccountSettings(fl *flag.FlagSet) action {
+func defineAccountSettings(fl *flag.FlagSet) tree.Action {
 	set := capability.One("account.floors_set")
 	wanted, floors := map[string]*string{}, []string{} // all are replaced at once
 	for _, in := range set.Inputs() {
@@ -124,7 +125,7 @@ func defineAccountSettings(fl *flag.FlagSet) action {
 }
 
 // defineAccountQuota shows what an account may have and has.
-func defineAccountQuota(fl *flag.FlagSet) action {
+func defineAccountQuota(fl *flag.FlagSet) tree.Action {
 	o := &output.Flags{}
 	o.Add(fl)
 	return func(ctx context.Context, _ []string) error {
@@ -178,7 +179,7 @@ func (p *promptFlags) path(ctx context.Context) (path, flags string, err error) 
 	return "/v1/me/system-prompt", "", nil
 }
 
-func definePromptView(fl *flag.FlagSet) action {
+func definePromptView(fl *flag.FlagSet) tree.Action {
 	var of promptFlags
 	of.add(fl)
 	o := &output.Flags{}
@@ -204,7 +205,7 @@ func definePromptView(fl *flag.FlagSet) action {
 	}
 }
 
-func definePromptSet(fl *flag.FlagSet) action {
+func definePromptSet(fl *flag.FlagSet) tree.Action {
 	var of promptFlags
 	of.add(fl)
 	var t texts
@@ -274,7 +275,7 @@ type preference struct {
 	Channels map[string]any `json:"channels"`
 }
 
-func defineNotificationSettings(fl *flag.FlagSet) action {
+func defineNotificationSettings(fl *flag.FlagSet) tree.Action {
 	quiet := fl.String("quiet", "", "`HOURS` in which only what is urgent comes, such as \"22:00-07:00 Europe/Berlin\"; none with off")
 	o := &output.Flags{}
 	o.Add(fl)
@@ -380,7 +381,7 @@ func writePreferences(w io.Writer, b []byte) error {
 }
 
 // defineRepoPolicy shows the policy in force, or checks a file.
-func defineRepoPolicy(fl *flag.FlagSet) action {
+func defineRepoPolicy(fl *flag.FlagSet) tree.Action {
 	shows := act{words: "repo policy", op: "project.policy_get", of: nounCalled("repo")}
 	inForce := shows.define(fl)
 	file := fl.StringP("file", "F", "", "check the policy `FILE`, - for standard input, and store nothing")

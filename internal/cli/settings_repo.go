@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
@@ -27,7 +28,7 @@ var switches = []string{"ai_first", "donations_enabled", "public_stats_enabled"}
 // canary is a switch that the API keeps for clients, and that nobody is shown.
 const canary = "canary_enabled"
 
-func defineRepoSettings(fl *flag.FlagSet) action {
+func defineRepoSettings(fl *flag.FlagSet) tree.Action {
 	wanted := map[string]*string{}
 	for _, in := range capability.One("project.update").Inputs() {
 		if slices.Contains(switches, in.Name) {

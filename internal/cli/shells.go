@@ -7,17 +7,16 @@ import (
 	"errors"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 )
 
 // bashWords splits the line for bash where the package bash-completion is not there to do it:
@@ -69,7 +68,7 @@ func bashScript(root *cobra.Command) ([]byte, error) {
 }
 
 func runCompletion(_ context.Context, plain []string) error {
-	root := tree()
+	root := wholeTree()
 	switch plain[0] {
 	case "bash":
 		script, err := bashScript(root)
@@ -86,41 +85,13 @@ func runCompletion(_ context.Context, plain []string) error {
 	return exit.Misused("there is no script for %q, but for bash, zsh and fish", plain[0])
 }
 
-// listed are values of which several may be given, with commas between: the last is completed.
-func listed(of values) values {
-	return func(ctx context.Context, words []string, begun string) (out []string) {
-		before := begun[:strings.LastIndexByte(begun, ',')+1]
-		taken := strings.Split(before, ",")
-		for _, v := range of(ctx, words, begun[len(before):]) {
-			if value, _, _ := strings.Cut(v, "\t"); !slices.Contains(taken, value) {
-				out = append(out, before+v)
-			}
-		}
-		return out
-	}
-}
-
-// valuesOfFlags completes the flags that many commands have.
-func (c *command) valuesOfFlags(cc *cobra.Command) {
-	for name, from := range map[string]values{
-		"json": listed(func(context.Context, []string, string) []string { return fieldsOf(cc) }), "output": fixed("table", "json", "yaml"),
-		"scopes": listed(mintable), "events": listed(eventTypes), "member": logins, "actor": logins,
+// flagValues are those of the flags that many commands have.
+func flagValues() map[string]tree.Values {
+	return map[string]tree.Values{
+		"scopes": tree.Listed(mintable), "events": tree.Listed(eventTypes), "member": logins, "actor": logins,
 		"repo": namesCalled("repo"), "template": namesCalled("template"), "box": namesCalled("box"), "task": namesCalled("task"),
-		"pr": namesCalled("pr"), "after": listed(namesCalled("task")), "replaces": namesCalled("plan"),
-	} {
-		f := cc.Flags().Lookup(name)
-		if f == nil || c.values[name] != nil {
-			continue
-		}
-		if kind, _ := flag.UnquoteUsage(f); kind != "TEMPLATE" { // which is a text for an answer, and no name
-			_ = cc.RegisterFlagCompletionFunc(name, completeWith(from))
-		}
+		"pr": namesCalled("pr"), "after": tree.Listed(namesCalled("task")), "replaces": namesCalled("plan"),
 	}
-	cc.Flags().VisitAll(func(f *flag.Flag) {
-		if f.NoOptDefVal == "true" && f.Value.Type() == "string" && c.values[f.Name] == nil {
-			_ = cc.RegisterFlagCompletionFunc(f.Name, completeWith(fixed("true", "false")))
-		}
-	})
 }
 
 // mintable are the scopes that a token of the person may have.
@@ -159,100 +130,6 @@ func eventKinds(context.Context, []string, string) (all []string) {
 	}
 	for _, kind := range object.Sorted(known.Kinds) {
 		all = append(all, kind+"\t"+known.Kinds[kind].Description)
-	}
-	return all
-}
-
-// logins are those of the members.
-func logins(ctx context.Context, _ []string, _ string) []string {
-	c, err := signin.Connect()
-	if err != nil {
-		return nil
-	}
-	var members struct{ Data []struct{ Login string } }
-	if c.Call(ctx, http.MethodGet, "/v1/org/members", nil, &members) != nil {
-		return nil
-	}
-	var all []string
-	for _, m := range members.Data {
-		all = append(all, m.Login)
-	}
-	slices.Sort(all)
-	return all
-}
-
-// namesCalled are the names of the objects of the noun of that name that a person may have begun to write.
-func namesCalled(name string) values {
-	return func(ctx context.Context, words []string, begun string) []string {
-		return namesBegun(nounCalled(name))(ctx, words, begun)
-	}
-}
-
-// namesBegun are the names of the objects of a noun that a person may have begun to write.
-func namesBegun(n *noun) values {
-	all := namesOf(n)
-	return func(ctx context.Context, words []string, begun string) []string {
-		hasNumbers := slices.Contains([]string{"pr", "question", "issue", "task"}, n.name)
-		switch repo, _, numbered := strings.Cut(begun, "#"); {
-		case n.name == "member":
-			return logins(ctx, words, begun)
-		case numbered && hasNumbers:
-			return numbersOf(ctx, n, repo)
-		case hasNumbers && strings.Contains(begun, "/"):
-			return append(all(ctx, words, begun), numbersBegun(ctx, n, begun)...)
-		case strings.HasPrefix(begun, "@"):
-			if len(n.recall()) > 0 {
-				return []string{"@last"}
-			}
-			return nil
-		}
-		return all(ctx, words, begun)
-	}
-}
-
-// fewRepos is the number of repositories whose numbers are offered together.
-const fewRepos = 4
-
-// numbersBegun are the numbers in the repositories whose name begins like that; the names of
-// those alone if there are many.
-func numbersBegun(ctx context.Context, n *noun, begun string) (all []string) {
-	var repos []string
-	for _, v := range namesOf(nounCalled("repo"))(ctx, nil, begun) {
-		repo, _, _ := strings.Cut(v, "\t")
-		repos = append(repos, repo)
-	}
-	for _, repo := range repos {
-		if len(repos) > fewRepos {
-			all = append(all, repo+"#")
-		} else {
-			all = append(all, numbersOf(ctx, n, repo)...)
-		}
-	}
-	return all
-}
-
-// numbersOf are the numbers of the pull requests, or issues, of a repository.
-func numbersOf(ctx context.Context, n *noun, repo string) (all []string) {
-	of := nounCalled("pr")
-	if n.name == "issue" {
-		of = n
-	}
-	in, err := inRepo(ctx, repo, nil)
-	if err != nil {
-		return nil
-	}
-	c, err := signin.Connect()
-	if err != nil {
-		return nil
-	}
-	rows, _, err := of.rows(ctx, c, in, 100)
-	if err != nil {
-		return nil
-	}
-	for _, row := range objectsOf(rows) {
-		if digits := object.Text(row["number"]); digits != "" {
-			all = append(all, repo+"#"+digits+"\t"+described(of, row))
-		}
 	}
 	return all
 }

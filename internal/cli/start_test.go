@@ -19,7 +19,7 @@ func BenchmarkTree(b *testing.B) {
 
 func BenchmarkWholeTree(b *testing.B) {
 	for b.Loop() {
-		tree()
+		wholeTree()
 	}
 }
 
@@ -38,13 +38,13 @@ func TestManualPages(t *testing.T) {
 		t.Fatal(errs)
 	}
 	for _, c := range commands() {
-		page, err := os.ReadFile(filepath.Join(dir, "yardmaster-"+strings.ReplaceAll(c.words, " ", "-")+".1"))
+		page, err := os.ReadFile(filepath.Join(dir, "yardmaster-"+strings.ReplaceAll(c.Words, " ", "-")+".1"))
 		if err != nil || !strings.Contains(string(page), ".SH SYNOPSIS") || strings.Contains(string(page), "Jan 1970") {
-			t.Errorf("%s: %v\n%s", c.words, err, page)
+			t.Errorf("%s: %v\n%s", c.Words, err, page)
 		}
 		for _, want := range []string{".SH ENVIRONMENT", "YARDMASTER_TOKEN", ".SH EXIT STATUS", "there is no such object"} {
 			if !strings.Contains(string(page), want) {
-				t.Errorf("the page of %s has no %s", c.words, want)
+				t.Errorf("the page of %s has no %s", c.Words, want)
 			}
 		}
 	}
@@ -79,8 +79,8 @@ func TestCapabilitiesAreFoundFast(t *testing.T) {
 		}
 	}
 	for _, c := range commands() {
-		if c.does != nil {
-			wanted[c.does.op] = true
+		if c.Does != nil {
+			wanted[c.Does.Capability()] = true
 		}
 	}
 	for id := range wanted {

@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -27,7 +28,7 @@ import (
 // fewRows is the number of rows of each part of the status.
 const fewRows = 5
 
-func defineStatus(fl *flag.FlagSet) action {
+func defineStatus(fl *flag.FlagSet) tree.Action {
 	o := &output.Flags{}
 	o.AddWatch(fl)
 	return func(ctx context.Context, _ []string) error {
@@ -241,7 +242,7 @@ func writeStatus(w io.Writer, b []byte) error {
 
 // defineDoctor looks at what a client needs, part by part, and at what a box does on the
 // machine of one.
-func defineDoctor(fl *flag.FlagSet) action {
+func defineDoctor(fl *flag.FlagSet) tree.Action {
 	o := &output.Flags{}
 	o.Add(fl)
 	data := fl.String("data", env("YARDMASTER_BOX_DATA", "./yardmaster-box"),

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -48,11 +49,11 @@ func writeThread(w io.Writer, row map[string]any) {
 }
 
 // talkCommands are what people say about a pull request.
-func talkCommands() []command {
+func talkCommands() []tree.Command {
 	pr := nounCalled("pr")
 	comments := threadNoun().listUnder("pr comments", "what people say about a pull request, newest thread first", pr, "id")
-	comments.examples = []string{"yardmaster pr comments acme/web#3"}
-	return append([]command{comments, reviewCommand()}, commandsOf(
+	comments.Examples = []string{"yardmaster pr comments acme/web#3"}
+	return append([]tree.Command{comments, reviewCommand()}, commandsOf(
 		act{words: "pr comment", args: "ID [TEXT]…", summary: "say something about a pull request, a line of it, or in a thread",
 			more: "It begins no work: pr review --request-changes does.",
 			op:   "pr.comment", of: pr, text: "body", done: "Said.", next: "yardmaster pr comments {0} shows the conversation.",
@@ -65,26 +66,26 @@ func talkCommands() []command {
 }
 
 // reviewCommand has agents review a pull request again, or says what a person thinks of it.
-func reviewCommand() command {
+func reviewCommand() tree.Command {
 	pr := nounCalled("pr")
-	c := command{words: "pr review", answers: "review.rerun", args: "ID [TEXT]…", of: pr,
-		summary: "have the latest review run again on the same commit; or approve the head, or request changes",
-		more: "--request-changes holds the merge until you approve or take it back with --withdraw. An agent that looks after the pull " +
+	c := tree.Command{Words: "pr review", Answers: "review.rerun", Args: "ID [TEXT]…", Of: pr,
+		Summary: "have the latest review run again on the same commit; or approve the head, or request changes",
+		More: "--request-changes holds the merge until you approve or take it back with --withdraw. An agent that looks after the pull " +
 			"request is given the words of TEXT.",
-		examples: []string{"yardmaster pr review acme/web#3", `yardmaster pr review acme/web#3 --request-changes "Raise a TypeError."`,
+		Examples: []string{"yardmaster pr review acme/web#3", `yardmaster pr review acme/web#3 --request-changes "Raise a TypeError."`,
 			"yardmaster pr review acme/web#3 --approve"}}
-	c.define = func(fl *flag.FlagSet) action {
+	c.Define = func(fl *flag.FlagSet) tree.Action {
 		head := map[string]string{"head_sha": ""} // that of the pull request when the command runs
 		ways := []*reviewWay{
-			{define: act{words: c.words, op: "review.rerun", of: pr, done: "It is reviewed again.",
+			{define: act{words: c.Words, op: "review.rerun", of: pr, done: "It is reviewed again.",
 				next: "yardmaster pr reviews {id} shows the outcome."}.define},
-			{flag: "request-changes", usage: "request what TEXT says", define: act{words: c.words, args: c.args,
+			{flag: "request-changes", usage: "request what TEXT says", define: act{words: c.Words, args: c.Args,
 				op: "review.request_changes", of: pr, text: "body", fixed: head, summary: "what is to be changed",
 				done: "Requested: it holds the merge.",
 				next: "Undo: yardmaster pr review {id} --withdraw"}.define},
 			{flag: "approve", usage: "approve what is asked about the head, as pr approve does",
 				define: deciding("pr approve", "approve-pending", "Approved")},
-			{flag: "withdraw", usage: "take back what you have requested", define: act{words: c.words,
+			{flag: "withdraw", usage: "take back what you have requested", define: act{words: c.Words,
 				op: "review.withdraw_request", of: pr, done: "Taken back.", next: "See what it waits for: yardmaster pr view {id}"}.define},
 		}
 		for _, w := range ways {
@@ -124,10 +125,10 @@ func reviewCommand() command {
 // reviewWay is one of the things that pr review does.
 type reviewWay struct {
 	flag, usage string
-	define      func(*flag.FlagSet) action
+	define      func(*flag.FlagSet) tree.Action
 	chosen      bool
 	own         *flag.FlagSet
-	do          action
+	do          tree.Action
 }
 
 // add declares the flags of a way that no way before has.

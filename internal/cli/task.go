@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
@@ -65,31 +66,31 @@ func taskNoun() *noun {
 		}}
 }
 
-func taskCommands() []command {
+func taskCommands() []tree.Command {
 	task := nounCalled("task")
-	return append([]command{
-		{words: "task create", answers: "task.create", args: "[TEXT]…", summary: "file a task", define: defineTaskCreate,
-			more: "The text is what an agent is told. An editor opens on a terminal when there is none.",
-			examples: []string{`yardmaster task create --repo acme/web "Fix the parser, with a test."`,
+	return append([]tree.Command{
+		{Words: "task create", Answers: "task.create", Args: "[TEXT]…", Summary: "file a task", Define: defineTaskCreate,
+			More: "The text is what an agent is told. An editor opens on a terminal when there is none.",
+			Examples: []string{`yardmaster task create --repo acme/web "Fix the parser, with a test."`,
 				"yardmaster task create --repo acme/web --file task.md --watch"}},
 		task.listCommand("the newest tasks", "yardmaster task list --status failed",
 			"yardmaster task list --all --json id,title,status", "yardmaster task list --watch"),
 		task.viewCommand("one task: its state, what it waits for, its run", "yardmaster task view @last",
 			"yardmaster task view acme/web#3"),
-		{words: "task watch", args: "ID", summary: "follow a task until it ends", of: task, define: defineTaskWatch,
-			more: "On a terminal a question is answered there: a approves, s declines, d shows the diff, f fills in what is asked\n(f TEXT answers in words), " +
+		{Words: "task watch", Args: "ID", Summary: "follow a task until it ends", Of: task, Define: defineTaskWatch,
+			More: "On a terminal a question is answered there: a approves, s declines, d shows the diff, f fills in what is asked\n(f TEXT answers in words), " +
 				"o opens the page, m TEXT tells the agent something, q leaves. The exit code is 0 if it was merged or completed.",
-			examples: []string{"yardmaster task watch @last"}},
-		{words: "task cancel", answers: "task.cancel", args: "ID", summary: "end a task for good", of: task,
-			define: answers(runTaskCancel),
-			more: "Its open pull request is closed, unless the policy of the repository keeps it (merge.on_cancel: keep) or its merge has begun.\n" +
+			Examples: []string{"yardmaster task watch @last"}},
+		{Words: "task cancel", Answers: "task.cancel", Args: "ID", Summary: "end a task for good", Of: task,
+			Define: tree.Answers(runTaskCancel),
+			More: "Its open pull request is closed, unless the policy of the repository keeps it (merge.on_cancel: keep) or its merge has begun.\n" +
 				"Tasks that depend on it fail. A cancelled task cannot be tried again: file another.",
-			examples: []string{"yardmaster task cancel @last", "yardmaster task cancel acme/web#3"}},
-		{words: "task reassign", answers: "task.reassign", args: "ID", summary: "take a task from its box and queue it again", of: task,
-			define: answers(runTaskReassign), examples: []string{"yardmaster task reassign @last"}},
-		{words: "task redispatch", answers: "task.redispatch", args: "ID", summary: "try a task again that failed or is stuck",
-			of: task, define: defineTaskRedispatch,
-			examples: []string{`yardmaster task redispatch @last --guidance "The test needs Go 1.26."`}},
+			Examples: []string{"yardmaster task cancel @last", "yardmaster task cancel acme/web#3"}},
+		{Words: "task reassign", Answers: "task.reassign", Args: "ID", Summary: "take a task from its box and queue it again", Of: task,
+			Define: tree.Answers(runTaskReassign), Examples: []string{"yardmaster task reassign @last"}},
+		{Words: "task redispatch", Answers: "task.redispatch", Args: "ID", Summary: "try a task again that failed or is stuck",
+			Of: task, Define: defineTaskRedispatch,
+			Examples: []string{`yardmaster task redispatch @last --guidance "The test needs Go 1.26."`}},
 		tryNoun().listUnder("task attempts", "every try of a task, oldest first", task, "id"),
 		nounCalled("stall").namedList("task stalls", "every reason for which tasks wait, and what clears it"),
 	}, commandsOf(
@@ -103,7 +104,7 @@ func taskCommands() []command {
 	)...)
 }
 
-func defineTaskCreate(fl *flag.FlagSet) action {
+func defineTaskCreate(fl *flag.FlagSet) tree.Action {
 	repo := fl.String("repo", "",
 		"`OWNER/NAME` of the repository, as `yardmaster repo list` shows it; that of the folder's git remote when empty")
 	title := fl.String("title", "", "one line; the first of the text when empty")
@@ -155,7 +156,7 @@ func defineTaskCreate(fl *flag.FlagSet) action {
 		}
 		var needs []string
 		for _, word := range *after {
-			id, err := nounCalled("task").find(ctx, word)
+			id, err := nounCalled("task").Find(ctx, word)
 			if err != nil {
 				return err
 			}
@@ -186,7 +187,7 @@ func createTask(ctx context.Context, o *output.Flags, in map[string]any, watch b
 	if err := json.Unmarshal(b, &out); err != nil {
 		return err
 	}
-	nounCalled("task").seen(out.TaskID)
+	nounCalled("task").Seen(out.TaskID)
 	if o.ForPrograms() {
 		return o.Print(os.Stdout, b)
 	}
@@ -265,7 +266,7 @@ func runTaskReassign(ctx context.Context, plain []string, o *output.Flags) error
 	return nil
 }
 
-func defineTaskRedispatch(fl *flag.FlagSet) action {
+func defineTaskRedispatch(fl *flag.FlagSet) tree.Action {
 	guidance := fl.String("guidance", "", "what the next attempt should know, `TEXT` of at most 2000 characters")
 	o := &output.Flags{}
 	o.Add(fl)

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 )
 
 // saysNothing are the commands that change something and print neither their undo nor a next
@@ -162,7 +163,7 @@ func TestChangesSayWhatComesNext(t *testing.T) {
 	defer func() { os.Stdout, os.Stdin, os.Stderr, signin.Context = stdout, stdin, stderr, "" }()
 	changing := map[string]bool{}
 	for _, c := range commands() {
-		if saysNothing[c.words] != "" && c.words != "session replay" {
+		if saysNothing[c.Words] != "" && c.Words != "session replay" {
 			continue
 		}
 		write("config/yardmaster/login.json", `{"current": "one", "contexts": {"one": {"url": "`+h.URL+
@@ -179,13 +180,13 @@ func TestChangesSayWhatComesNext(t *testing.T) {
 		_ = typed.Close()
 		calls := n.made()
 		if len(calls) == 0 && slices.Equal(before, files(t, home)) {
-			if c.does != nil && capability.All()[c.does.op].Method != http.MethodGet {
+			if c.Does != nil && capability.All()[c.Does.Capability()].Method != http.MethodGet {
 				t.Errorf("%q makes no call: %s", args, said)
 			}
 			continue
 		}
-		changing[c.words] = true
-		if !nextStep.MatchString(said) && saysNothing[c.words] == "" {
+		changing[c.Words] = true
+		if !nextStep.MatchString(said) && saysNothing[c.Words] == "" {
 			t.Errorf("%q changes something (%q) and prints no command that undoes it or comes next:\n%s", args, calls, said)
 		}
 	}
@@ -201,7 +202,7 @@ func TestChangesSayWhatComesNext(t *testing.T) {
 	}
 	known := map[string]bool{}
 	for _, c := range commands() {
-		known[c.words] = true
+		known[c.Words] = true
 	}
 	for words := range saysNothing {
 		if !known[words] {
@@ -212,17 +213,17 @@ func TestChangesSayWhatComesNext(t *testing.T) {
 
 // argumentsOf is a command line of a command that a server takes: its plain arguments, and the
 // flags that it cannot be without.
-func argumentsOf(t *testing.T, c *command) []string {
+func argumentsOf(t *testing.T, c *tree.Command) []string {
 	t.Helper()
-	args := strings.Fields(c.words)
-	for _, name := range c.wants() {
+	args := strings.Fields(c.Words)
+	for _, name := range c.Wants() {
 		word := someID
 		switch {
-		case c.words == "plan file":
+		case c.Words == "plan file":
 			word = "plan"
-		case c.words == "auth use":
+		case c.Words == "auth use":
 			word = "two"
-		case c.words == "key price" && name == "PRICE":
+		case c.Words == "key price" && name == "PRICE":
 			word = "null"
 		case strings.HasPrefix(name, "[") && strings.Contains(name, "NAME=VALUE"):
 			word = "word=value"
@@ -237,27 +238,27 @@ func argumentsOf(t *testing.T, c *command) []string {
 		}
 		args = append(args, word)
 	}
-	if c.words == "mail" {
+	if c.Words == "mail" {
 		args = []string{"mail", "--retry", someID}
 	}
-	of, _, _ := tree().Find(strings.Fields(c.words))
+	of, _, _ := wholeTree().Find(strings.Fields(c.Words))
 	has := func(name string) bool { return of.Flags().Lookup(name) != nil }
 	if has("repo") {
 		args = append(args, "--repo=acme/web")
 	}
-	if c.words == "setup" {
+	if c.Words == "setup" {
 		args = append(args, "--token=word", "--login=ada", "--email=ada@example.com", "--account=acme")
 	}
-	if c.words == "key add" {
+	if c.Words == "key add" {
 		args = append(args, "--provider=openai")
 	}
-	if c.does == nil {
+	if c.Does == nil {
 		return args
 	}
-	if c.does.text == "yml" {
+	if c.Does.(*act).text == "yml" {
 		args = append(args, "--file=value.txt")
 	}
-	for _, in := range capability.All()[c.does.op].Inputs() {
+	for _, in := range capability.All()[c.Does.Capability()].Inputs() {
 		name := strings.ReplaceAll(in.Name, "_", "-")
 		if f := of.Flags().Lookup(name); f == nil || !in.Required || name == "repo" {
 			continue

@@ -19,12 +19,13 @@ import (
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
 
 // viewCommand is the command that shows one object.
-func (n *noun) viewCommand(summary string, examples ...string) command {
+func (n *noun) viewCommand(summary string, examples ...string) tree.Command {
 	if len(examples) == 0 {
 		examples = []string{"yardmaster " + n.name + " view @last", "yardmaster " + n.name + " view ID -o yaml"}
 	}
@@ -32,8 +33,8 @@ func (n *noun) viewCommand(summary string, examples ...string) command {
 	if answers == "" {
 		answers = n.list
 	}
-	return command{words: n.name + " view", args: "ID", summary: summary, examples: examples, of: n, answers: answers, rows: n.get == "",
-		define: func(fl *flag.FlagSet) action {
+	return tree.Command{Words: n.name + " view", Args: "ID", Summary: summary, Examples: examples, Of: n, Answers: answers, Rows: n.get == "",
+		Define: func(fl *flag.FlagSet) tree.Action {
 			o := &output.Flags{}
 			o.AddWatch(fl)
 			web := fl.Bool("web", false, "open its page in a browser instead")
@@ -126,7 +127,7 @@ func (n *noun) view(w io.Writer, b []byte) error {
 	if !ok {
 		return (&output.Flags{}).Print(w, b)
 	}
-	n.seen(n.id(row))
+	n.Seen(n.id(row))
 	s := screen.Out()
 	if label := object.Text(row[n.label]); n.label != "" && label != "" {
 		fmt.Fprintln(w, s.Paint(terminal.Strong, client.Inert(label)))

@@ -18,11 +18,12 @@ import (
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
+	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
 
-func defineTaskWatch(fl *flag.FlagSet) action {
+func defineTaskWatch(fl *flag.FlagSet) tree.Action {
 	plainly := fl.Bool("no-answers", false, "only show what happens, and read nothing from the terminal")
 	return func(ctx context.Context, plain []string) error {
 		if *plainly {
@@ -72,7 +73,7 @@ func followTask(ctx context.Context, id string, answers io.Reader) error {
 	w := printer(c, out).Watcher()
 	first := w.State
 	w.State = func(t client.Task) {
-		nounCalled("task").seen(t.ID)
+		nounCalled("task").Seen(t.ID)
 		first(t)
 	}
 	a := &answering{c: c, task: id, out: out, leave: leave}

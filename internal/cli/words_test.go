@@ -29,12 +29,12 @@ func TestEveryWordIsSent(t *testing.T) {
 	p := newPerson(t, "YARDMASTER_URL="+h.URL, "YARDMASTER_TOKEN=t")
 	tried := 0
 	for _, c := range commands() {
-		if c.does == nil || !strings.HasSuffix(c.args, "…") || c.does.text == "yml" {
+		if c.Does == nil || !strings.HasSuffix(c.Args, "…") || c.Does.(*act).text == "yml" {
 			continue
 		}
 		tried++
 		args := argumentsOf(t, &c)
-		at := len(strings.Fields(c.words)) + len(c.wants()) - 1
+		at := len(strings.Fields(c.Words)) + len(c.Wants()) - 1
 		args = append(append(args[:at:at], "The", "@runner", "is null."), args[at+1:]...)
 		sent.Reset()
 		if out, code := p.terminal(args); code != 0 {
@@ -53,21 +53,21 @@ func TestEveryWordIsSent(t *testing.T) {
 func TestHolesAreFilled(t *testing.T) {
 	t.Parallel()
 	for _, c := range commands() {
-		if c.does == nil {
+		if c.Does == nil {
 			continue
 		}
-		a := c.does
+		a := c.Does.(*act)
 		for _, m := range hole.FindAllStringSubmatch(a.done+" "+a.next, -1) {
 			first, _, _ := strings.Cut(m[1], ".")
-			given := len(c.wants())
+			given := len(c.Wants())
 			if a.made != nil { // its id comes before them
 				given++
 			}
 			switch at, err := strconv.Atoi(first); {
-			case err == nil && at < given, first == "id" && (len(c.wants()) > 0 || a.made != nil), first == "flags",
+			case err == nil && at < given, first == "id" && (len(c.Wants()) > 0 || a.made != nil), first == "flags",
 				first == "before" && (a.before != "" || a.earlier != nil):
 			case capability.All()[a.op].Output() == nil || !slices.Contains(capability.Members(capability.All()[a.op].Output()), first):
-				t.Errorf("%s: nothing fills {%s}", c.words, m[1])
+				t.Errorf("%s: nothing fills {%s}", c.Words, m[1])
 			}
 		}
 	}
