@@ -14,7 +14,6 @@ import (
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
-	"yardmaster/internal/cli/table"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
@@ -33,14 +32,6 @@ type filedAsk struct {
 		CoveringTaskID *string  `json:"covering_task_id"`
 		PlanID         *string  `json:"plan_id"`
 	} `json:"verdict"`
-}
-
-func askNoun() *noun {
-	return &noun{name: "ask", list: "ask.list", get: "ask.get", label: "title", page: "asks", first: `yardmaster ask file "…"`,
-		hidden: []string{"askId", "hold.clear"},
-		columns: []table.Column{{"ID", "id", table.ID}, {"STATE", "state", table.State}, {"AGE", "created_at", table.Age}, {"VERDICT",
-			"verdict.kind", table.Text},
-			{"REPOSITORY", "repo", table.Text}, {"SOURCE", "source", table.Text}, {"TITLE", "title", table.Title}}}
 }
 
 func askCommands() []tree.Command {

@@ -13,30 +13,12 @@ import (
 
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
-	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
-	"yardmaster/internal/cli/table"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
-
-func blockerNoun() *noun {
-	return &noun{name: "blocker", list: "blocker.list", get: "blocker.get", query: "open=true", label: "question", page: "blockers",
-		columns: []table.Column{{"ID", "id", table.ID}, {"STATE", "state", table.State}, {"KIND", "kind", table.State}, {"AGE", "created_at", table.Age},
-			{"REPOSITORY", "repo", table.Text}, {"QUESTION", "question", table.Title}},
-		next: func(row map[string]any) []string {
-			if row["state"] != "open" {
-				return nil
-			}
-			id := client.Word(object.Short(object.Text(row["id"])))
-			if row["form"] != nil {
-				return []string{"Fill it in with: yardmaster blocker fill " + id}
-			}
-			return []string{`Answer with: yardmaster blocker answer ` + id + ` "…"`}
-		}}
-}
 
 func blockerCommands() []tree.Command {
 	blocker := nounCalled("blocker")

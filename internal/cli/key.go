@@ -13,21 +13,9 @@ import (
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
-	"yardmaster/internal/cli/table"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
-
-// keyNoun are the model keys of the account.
-func keyNoun() *noun {
-	return &noun{name: "key", list: "billing.keys_list", names: []string{"label", "masked"}, label: "label",
-		page: "settings/keys", alone: true,
-		first: "yardmaster key add --provider NAME",
-		columns: []table.Column{{"ID", "id", table.ID}, {"PROVIDER", "provider", table.Text}, {"LABEL", "label", table.Title}, {"KEY", "masked", table.Text},
-			{"KIND", "kind", table.Text}, {"STATUS", "status", table.State}, {"PRIORITY", "priority", table.Number}, {"VERIFIED",
-				"last_verified_at", table.Age},
-			{"ERROR", "last_error", table.Title}}}
-}
 
 func keyCommands() []tree.Command {
 	key := nounCalled("key")

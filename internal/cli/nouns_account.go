@@ -342,9 +342,9 @@ func secretBefore(ctx context.Context, c *client.Client, of *noun, in []capabili
 }
 
 // rowBefore reads an object of a noun as the list has it.
-func rowBefore(noun string) func(ctx context.Context, c *client.Client, plain []string) any {
+func rowBefore(kind string) func(ctx context.Context, c *client.Client, plain []string) any {
 	return func(ctx context.Context, c *client.Client, plain []string) any {
-		b, err := nounCalled(noun).one(ctx, c, plain[0])
+		b, err := nounCalled(kind).one(ctx, c, plain[0])
 		if err != nil {
 			return nil
 		}

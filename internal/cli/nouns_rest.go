@@ -5,27 +5,9 @@ import (
 	"strings"
 
 	"yardmaster/internal/cli/object"
-	"yardmaster/internal/cli/table"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
-
-// routeNoun are the addresses of teams that get notices of the account.
-func routeNoun() *noun {
-	return &noun{name: "route", list: "email_route.list", names: []string{"address"}, label: "address",
-		first: "yardmaster notification routes create ADDRESS --kinds KIND",
-		columns: []table.Column{{"ID", "id", table.ID}, {"ADDRESS", "address", table.Title}, {"KINDS", "kinds", table.Title},
-			{"CONFIRMED", "confirmed_at", table.Age},
-			{"REFUSED", "email_refused_at", table.Age}, {"CREATED", "created_at", table.Age}}}
-}
-
-// variableNoun are the variables of prompts.
-func variableNoun() *noun {
-	return &noun{name: "variable", list: "config.list", key: "key", label: "key",
-		first: "yardmaster prompt variables set KEY VALUE --scope account",
-		columns: []table.Column{{"KEY", "key", table.Text}, {"SCOPE", "scope", table.Text}, {"OF", "ref", table.Text}, {"VALUE", "value", table.Title},
-			{"UPDATED", "updated_at", table.Age}}}
-}
 
 // restCommands are those of what a person or an account sets now and then, each of which is one call.
 func restCommands() []tree.Command {

@@ -97,3 +97,27 @@ func priceNoun() *noun {
 		columns: []table.Column{{"PROVIDER", "provider", table.Text}, {"MODEL", "model", table.Title}, {"INPUT", "input_usd", table.USD},
 			{"OUTPUT", "output_usd", table.USD}, {"CACHE READ", "cache_read_usd", table.USD}, {"CACHE WRITE", "cache_write_usd", table.USD}}}
 }
+
+// routeNoun are the addresses of teams that get notices of the account.
+func routeNoun() *noun {
+	return &noun{name: "route", list: "email_route.list", names: []string{"address"}, label: "address",
+		first: "yardmaster notification routes create ADDRESS --kinds KIND",
+		columns: []table.Column{{"ID", "id", table.ID}, {"ADDRESS", "address", table.Title}, {"KINDS", "kinds", table.Title},
+			{"CONFIRMED", "confirmed_at", table.Age},
+			{"REFUSED", "email_refused_at", table.Age}, {"CREATED", "created_at", table.Age}}}
+}
+
+// variableNoun are the variables of prompts.
+func variableNoun() *noun {
+	return &noun{name: "variable", list: "config.list", key: "key", label: "key",
+		first: "yardmaster prompt variables set KEY VALUE --scope account",
+		columns: []table.Column{{"KEY", "key", table.Text}, {"SCOPE", "scope", table.Text}, {"OF", "ref", table.Text}, {"VALUE", "value", table.Title},
+			{"UPDATED", "updated_at", table.Age}}}
+}
+
+// threadNoun are the threads in which people talk about a pull request.
+func threadNoun() *noun {
+	return &noun{name: "thread", list: "pr.comments", label: "path", none: "There are none: nobody has said anything.", block: writeThread,
+		columns: []table.Column{{"ID", "id", table.ID}, {"STATE", "state", table.State}, {"AGE", "created_at", table.Age}, {"FILE", "path", table.Title},
+			{"LINE", "line", table.Number}}}
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/cli/change"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
@@ -16,7 +17,7 @@ import (
 // hidden characters of names and lines are escapes.
 func TestDiffIsAPatch(t *testing.T) {
 	const odd, text = "we\u202eird \\\"q\"\t.js", "a\x1b[2J\u202eb\r"
-	change := func(of map[string]any) map[string]any {
+	changed := func(of map[string]any) map[string]any {
 		all := map[string]any{"path": odd, "was": nil, "kind": "modified", "type": "file", "was_type": nil, "binary": false, "cut": false,
 			"hunks": []any{}}
 		for k, v := range of {
@@ -29,11 +30,11 @@ func TestDiffIsAPatch(t *testing.T) {
 			"section": "", "lines": lines}}
 	}
 	files := []map[string]any{
-		change(map[string]any{"hunks": hunk(1, 2, 1, 2, " one", "-two", "+"+text, `\ No newline at end of file`)}),
-		change(map[string]any{"path": "new.sh", "kind": "added", "type": "executable", "hunks": hunk(0, 0, 1, 1, "+echo")}),
-		change(map[string]any{"path": "gone", "kind": "deleted", "hunks": hunk(1, 1, 0, 0, "-gone")}),
-		change(map[string]any{"path": `"\xff"`, "was": "named", "kind": "renamed"}),
-		change(map[string]any{"path": "empty", "kind": "added"}),
+		changed(map[string]any{"hunks": hunk(1, 2, 1, 2, " one", "-two", "+"+text, `\ No newline at end of file`)}),
+		changed(map[string]any{"path": "new.sh", "kind": "added", "type": "executable", "hunks": hunk(0, 0, 1, 1, "+echo")}),
+		changed(map[string]any{"path": "gone", "kind": "deleted", "hunks": hunk(1, 1, 0, 0, "-gone")}),
+		changed(map[string]any{"path": `"\xff"`, "was": "named", "kind": "renamed"}),
+		changed(map[string]any{"path": "empty", "kind": "added"}),
 	}
 	servedBy(t, func(w http.ResponseWriter, r *http.Request) {
 		answer := map[string]any{"files": files}
@@ -75,7 +76,7 @@ func TestDiffIsAPatch(t *testing.T) {
 			t.Errorf("%s is still there", name)
 		}
 	}
-	if got := oneLine(odd); client.Inert(got) != got || !strings.Contains(got, `\u202e`) || !strings.Contains(got, `\t`) {
+	if got := change.OneLine(odd); client.Inert(got) != got || !strings.Contains(got, `\u202e`) || !strings.Contains(got, `\t`) {
 		t.Errorf("a name in a header is %q", got)
 	}
 }

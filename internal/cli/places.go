@@ -15,18 +15,9 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
-	"yardmaster/internal/cli/table"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
-
-func repoNoun() *noun {
-	return &noun{name: "repo", list: "project.list", get: "project.get", key: "full_name", label: "full_name",
-		page: "repos", first: "yardmaster repo add PATH",
-		columns: []table.Column{{"REPOSITORY", "full_name", table.Title}, {"BRANCH", "default_branch", table.Text}, {"ENABLED",
-			"enabled", table.Text}, {"HOST", "host", table.Text},
-			{"POLICY VALID", "policy_valid", table.Text}, {"ACTIVE", "last_activity_at", table.Age}}}
-}
 
 func repoCommands() []tree.Command {
 	repo := nounCalled("repo")
@@ -64,15 +55,6 @@ func repoCommands() []tree.Command {
 			Examples: []string{`yardmaster repo create web --stack "Go and SQLite"`}},
 		repo.listCommand("the repositories"), view,
 	}, set...)
-}
-
-func boxNoun() *noun {
-	return &noun{name: "box", list: "box.list", get: "box.get", names: []string{"name"}, label: "name", page: "boxes",
-		first: "yardmaster box join",
-		columns: []table.Column{{"ID", "id", table.ID}, {"NAME", "name", table.Title}, {"STATE", "state", table.State}, {"PRESENCE",
-			"presence.status", table.State},
-			{"HEARD", "presence.last_beat", table.Age}, {"BUSY", "presence.active", table.Number}, {"SLOTS", "slots", table.Number},
-			{"VERSION", "presence.version", table.Text}}}
 }
 
 func boxCommands() []tree.Command {
@@ -172,15 +154,6 @@ func defineOpen(fl *flag.FlagSet) tree.Action {
 		}
 		return browse(ctx, address)
 	}
-}
-
-// openPage opens the page of an object.
-func openPage(ctx context.Context, n *noun, id string) error {
-	at, err := n.addressOf(ctx, id)
-	if err != nil {
-		return err
-	}
-	return browse(ctx, at)
 }
 
 // repoID is the id of a repository; its name if it cannot be read.

@@ -20,29 +20,10 @@ import (
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
-	"yardmaster/internal/cli/table"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
-
-func planNoun() *noun {
-	return &noun{name: "plan", list: "plan.list", get: "plan.get", label: "title", page: "plans",
-		first: "yardmaster plan file DIR --repo OWNER/NAME",
-		columns: []table.Column{{"ID", "id", table.ID}, {"STATUS", "status", table.State}, {"BUCKET", "bucket", table.State}, {"MERGED", "merged", table.Number},
-			{"OF", "total", table.Number}, {"REPOSITORY", "repo", table.Text}, {"ACTIVE", "last_activity_at", table.Age}, {"TITLE", "title", table.Title}},
-		hidden: []string{"planId", "created_by", "requested_by"},
-		plain:  plainPlan,
-		tables: map[string][]string{"groups": {"slug", "status", "title", "waits_for", "tasks", "files"}},
-		next: func(row map[string]any) []string {
-			id := client.Word(object.Short(object.Text(row["id"])))
-			if row["status"] == "held" {
-				return []string{"Read what it starts with: yardmaster plan read " + id,
-					"Release it with: yardmaster plan approve " + id + ", or yardmaster plan cancel " + id}
-			}
-			return nil
-		}}
-}
 
 func planCommands() []tree.Command {
 	plan := nounCalled("plan")

@@ -13,6 +13,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/capability"
+	"yardmaster/internal/cli/change"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
@@ -43,7 +44,7 @@ func prCommands() []tree.Command {
 			Values:   map[string]tree.Values{"state": tree.Fixed("opening", "open", "merged", "closed")},
 			Examples: []string{"yardmaster pr list", "yardmaster pr list --waiting", "yardmaster pr list --repo acme/web --state merged"}},
 		view,
-		{Words: "pr diff", Args: "ID [PATH]", Summary: "the lines that a pull request changes", Of: pr, Define: definePRDiff},
+		{Words: "pr diff", Args: "ID [PATH]", Summary: "the lines that a pull request changes", Of: pr, Define: change.DefineDiff},
 		{Words: "pr checks", Answers: "ci.runs", Rows: true, Args: "ID", Summary: "the checks of a pull request; it fails if its head has not passed them", Of: pr,
 			Define: definePRChecks},
 		{Words: "pr checkout", Args: "ID", Summary: "fetch its branch into the clone you are in, and check it out", Of: pr,
@@ -225,27 +226,6 @@ func runPRCheckout(ctx context.Context, plain []string) error {
 		screen.Afterword("See its lines with: yardmaster pr diff " + client.Word(pr.ID))
 	}
 	return nil
-}
-
-// under lists what belongs to an object.
-func (n *noun) under(ctx context.Context, l *listing, input, id string) error {
-	of := *n
-	of.about = []capability.Given{{Name: input, Text: id}}
-	return of.runList(ctx, l)
-}
-
-// listUnder is a command that lists what belongs to an object.
-func (n *noun) listUnder(words, summary string, of *noun, input string) tree.Command {
-	c := n.listCommand(summary, "yardmaster "+words+" @last")
-	c.Words, c.Args, c.Of = words, "ID", of.kind()
-	c.Define = func(fl *flag.FlagSet) tree.Action {
-		l := &listing{}
-		l.skip = input
-		l.add(fl, n)
-		n.addValues(c.Values)
-		return func(ctx context.Context, plain []string) error { return n.under(ctx, l, input, plain[0]) }
-	}
-	return c
 }
 
 // reviewsCommand lists the reviews of a pull request, or with --repo those of a repository.

@@ -14,18 +14,10 @@ import (
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
-	"yardmaster/internal/cli/table"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
-
-// threadNoun are the threads in which people talk about a pull request.
-func threadNoun() *noun {
-	return &noun{name: "thread", list: "pr.comments", label: "path", none: "There are none: nobody has said anything.", block: writeThread,
-		columns: []table.Column{{"ID", "id", table.ID}, {"STATE", "state", table.State}, {"AGE", "created_at", table.Age}, {"FILE", "path", table.Title},
-			{"LINE", "line", table.Number}}}
-}
 
 // writeThread writes a thread with all that is said in it.
 func writeThread(w io.Writer, row map[string]any) {

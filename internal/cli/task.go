@@ -15,56 +15,13 @@ import (
 
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
-	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
-	"yardmaster/internal/cli/table"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 	"yardmaster/internal/terminal"
 )
-
-func taskNoun() *noun {
-	return &noun{name: "task", list: "task.list", get: "task.run_status", names: []string{"branch"}, label: "title", page: "tasks",
-		first:  `yardmaster task create --repo OWNER/NAME "…"`,
-		hidden: []string{"sink", "queue_depth_cap", "run_id", "base_sha", "created_by", "pr_id", "holds", "run.last_seq"},
-		columns: []table.Column{{"ID", "id", table.ID}, {"STATUS", "status", table.State}, {"AGE", "created_at", table.Age}, {"WAITS FOR", "holds", table.Holds},
-			{"COST", "budget.spent", table.Cost}, {"REPOSITORY", "repo", table.Text}, {"KIND", "kind", table.Text},
-			{"TRY", "attempt", table.ExtraCount}, {"PLACE", "queue_position", table.ExtraCount}, {"BOX", "box_id", table.Extra},
-			{"TITLE", "title", table.Title}},
-		next: func(row map[string]any) (lines []string) {
-			id := client.Word(object.Short(object.Text(row["id"])))
-			holds, _ := row["holds"].([]any)
-			for _, h := range holds {
-				hold, _ := h.(map[string]any)
-				// The call is the next line, as a command.
-				clear := object.Clear(hold["clear"])
-				until := clear.Plain(object.Text(hold["clears_when"]))
-				lines = append(lines, fmt.Sprintf("It waits %s, until %s.", client.Reason(object.Text(hold["reason"])), until))
-				if command := clear.Command(); command != "" {
-					lines = append(lines, "What moves it: "+command)
-				}
-			}
-			switch row["status"] {
-			case "pending", "claimed", "running", "awaiting_ci", "fixing_ci":
-				lines = append(lines, "Follow it with: yardmaster task watch "+id)
-				if row["status"] == "running" && row["stuck"] == true {
-					lines = append(lines, onwards(row)...)
-				}
-			case "failed":
-				lines = append(lines, onwards(row)...)
-			case "cancelled":
-				lines = append(lines, "It is over for good. "+another(row, object.Short(object.Text(row["id"]))))
-			case "completed", "merged":
-				lines = append(lines, "What it delivered: yardmaster task report "+id)
-			}
-			if pr := object.Text(row["pr_id"]); pr != "" {
-				lines = append(lines, "Its pull request: yardmaster pr view "+client.Word(pr))
-			}
-			return lines
-		}}
-}
 
 func taskCommands() []tree.Command {
 	task := nounCalled("task")

@@ -15,6 +15,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/change"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
@@ -55,7 +56,7 @@ func printer(c *client.Client, out io.Writer) client.Printer {
 		p.Now = time.Now
 		p.Paint = func(what, text string) string { return s.Paint(watchTones[what], text) }
 		p.Short = func(command string) string { return object.IDIn.ReplaceAllStringFunc(command, object.Short) }
-		p.Page = func(noun, id string) string { return nounCalled(noun).pageAddress(c.URL, id) }
+		p.Page = func(kind, id string) string { return nounCalled(kind).pageAddress(c.URL, id) }
 	}
 	return p
 }
@@ -286,7 +287,7 @@ func (a *answering) do(ctx context.Context, word, rest string) error {
 		}
 		switch word {
 		case "d":
-			return showDiff(ctx, a.c, []string{pull.ID}, "")
+			return change.Show(ctx, a.c, []string{pull.ID}, "")
 		case "a":
 			// The head and the question that were shown are approved, and no others.
 			question := ""

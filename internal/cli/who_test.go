@@ -57,7 +57,7 @@ func TestPeopleAreNamedByTheirLogins(t *testing.T) {
 	does("issue escalate " + about + " --category unclear Who?")
 	digestsOf(t, y)
 	does("escalation resolve " + object.Text(rowsAt(t, y, nounCalled("escalation"))[0]["id"]) + " Done.")
-	row := func(noun string) string { n := nounCalled(noun); return n.id(rowsAt(t, y, n)[0]) }
+	row := func(kind string) string { n := nounCalled(kind); return n.id(rowsAt(t, y, n)[0]) }
 	for command, names := range map[string]bool{
 		"task view " + held: true, "ask view " + row("ask"): true, "escalation list": true,
 		"escalation view " + row("escalation"): true, "schedule view " + row("schedule"): true, "audit list --all": true,

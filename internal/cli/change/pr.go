@@ -1,10 +1,10 @@
-package cli
+// Package change shows a pull request and its diff: to people, and as a patch.
+package change
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,7 +15,6 @@ import (
 
 	flag "github.com/spf13/pflag"
 
-	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
@@ -24,88 +23,16 @@ import (
 	"yardmaster/internal/terminal"
 )
 
-func pullNoun() *noun {
-	return &noun{name: "pr", list: "pr.list", get: "pr.get", names: []string{"head_ref"}, label: "title", page: "prs", perRepo: true,
-		everywhere: "pr.all", show: viewPull,
-		columns: []table.Column{{"NUMBER", "number", table.Number}, {"STATE", "state", table.State}, {"AGE", "created_at", table.Age},
-			{"CHECKS", "checks", table.State}, {"WAITS FOR", "needs_person|pending_action|queue|babysit", table.Wait},
-			{"REVIEW", "review.verdict|review.state", table.Reviewed}, {"LINES", "size", table.Size},
-			{"BRANCH", "head_ref", table.ExtraTitle}, {"TITLE", "title", table.Title}, {"ID", "id", table.ID}}}
-}
-
-// questionNoun are the pull requests about which a question waits.
-func questionNoun() *noun {
-	return &noun{name: "question", list: "pr.pending_approvals", key: "pr_id", label: "title",
-		none: "Nothing waits for a yes or no. What waits for something else says so in `yardmaster task list`.",
-		columns: []table.Column{{"ID", "pr_id", table.ID}, {"PULL REQUEST", "repo", table.Pull}, {"ASKED", "kind", table.Text}, {"HEAD", "head_sha", table.SHA},
-			{"CHECKS", "checks", table.State}, {"REVIEW", "review.verdict|review.state", table.Reviewed}, {"LINES", "size", table.Size},
-			{"AGE", "requested_at", table.Age}, {"TITLE", "title", table.Title}}}
-}
-
-// deciding defines a command that decides about the current head of a pull request.
-func deciding(name, verb, done string) func(*flag.FlagSet) tree.Action {
-	return func(fl *flag.FlagSet) tree.Action {
-		question := ""
-		if verb == "approve-pending" || verb == "merge" {
-			fl.StringVar(&question, "question", "", "the `ID` of the question that you read; wanted where it is about what is protected")
-		}
-		o := &output.Flags{}
-		o.Add(fl)
-		return func(ctx context.Context, plain []string) error {
-			if err := o.Check(); err != nil {
-				return err
-			}
-			return decide(ctx, o, name, plain[0], verb, question, done)
-		}
-	}
-}
-
-func decide(ctx context.Context, o *output.Flags, name, id, verb, question, done string) error {
-	c, err := signin.Connect()
-	if err != nil {
-		return err
-	}
-	pr, err := c.Decide(ctx, id, verb, question)
-	if p, ok := errors.AsType[*client.Problem](err); ok && p.Slug() == "question_changed" {
-		return fmt.Errorf("%w\nIt is asked: %s\nIf that is what you mean: yardmaster %s %s --question %s", err,
-			client.Inert(p.Question), name, client.Word(id), client.Word(p.ActionID))
-	}
-	if err != nil {
-		return err
-	}
-	if o.ForPrograms() { // what became of it
-		b, err := c.Fetch(ctx, http.MethodGet, "/v1/prs/"+url.PathEscape(id), nil)
-		if err != nil {
-			return err
-		}
-		return o.Print(os.Stdout, b)
-	}
-	screen.Say("%s: %s#%d at %.10s.\n", done, pr.Repo, pr.Number, pr.HeadSHA)
-	if asked := pr.Warning(); asked != "" {
-		fmt.Println("It was asked:", client.Inert(asked))
-	}
-	if n := pr.Review.Holding; n > 0 && (verb == "approve-pending" || verb == "merge") {
-		id := client.Word(id)
-		fmt.Printf("%s the merge: it waits until a person dismisses what holds it, or it is mended.\n", holding(n))
-		screen.Afterword("Read them with: yardmaster pr findings " + id + "; one that is none: yardmaster finding dismiss FINDING")
-		return nil
-	}
-	if then := afterwards[verb]; then != "" {
-		screen.Afterword(strings.ReplaceAll(then, "{id}", client.Word(id)))
-	}
-	return nil
-}
-
-// holding says how many findings hold something.
-func holding(n int) string {
+// Holding says how many findings hold something.
+func Holding(n int) string {
 	if n == 1 {
 		return "1 finding holds"
 	}
 	return fmt.Sprintf("%d findings hold", n)
 }
 
-// afterwards say how a decision is taken back, or what comes next.
-var afterwards = map[string]string{
+// Afterwards say how a decision is taken back, or what comes next.
+var Afterwards = map[string]string{
 	"approve-pending": "It merges when nothing else is in its way: yardmaster pr view {id}",
 	"merge":           "See how far it is with: yardmaster pr view {id}",
 	"unapprove":       "It is asked again: yardmaster pr approve {id}, or yardmaster pr skip {id}",
@@ -113,8 +40,8 @@ var afterwards = map[string]string{
 	"ask-again":       "Answer with: yardmaster pr approve {id}, or yardmaster pr skip {id}",
 }
 
-// viewPull writes a pull request for people.
-func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) error {
+// View writes a pull request for people.
+func View(ctx context.Context, c *client.Client, w io.Writer, b []byte) error {
 	var pr struct {
 		client.Pull
 		ID        string    `json:"id"`
@@ -186,7 +113,7 @@ func viewPull(ctx context.Context, c *client.Client, w io.Writer, b []byte) erro
 	text := cmp.Or(table.ReviewWords(r.State), r.State)
 	switch {
 	case r.Holding > 0:
-		text += "; " + holding(r.Holding) + " the merge"
+		text += "; " + Holding(r.Holding) + " the merge"
 	case r.Verdict != nil:
 		text = "reviewed; it found nothing that holds the merge"
 	}
@@ -351,7 +278,7 @@ func (d *diff) list(w io.Writer) {
 	fmt.Fprintf(w, "%d %s, +%d -%d\n", len(d.Files)+d.More, files, d.Additions, d.Deletions)
 }
 
-func definePRDiff(fl *flag.FlagSet) tree.Action {
+func DefineDiff(fl *flag.FlagSet) tree.Action {
 	since := fl.String("since", "",
 		"show what changed since this commit, `SHA`, say the head that you looked at last; its first 7 digits will do")
 	return func(ctx context.Context, plain []string) error {
@@ -359,11 +286,11 @@ func definePRDiff(fl *flag.FlagSet) tree.Action {
 		if err != nil {
 			return err
 		}
-		return screen.Paging(func() error { return showDiff(ctx, c, plain, *since) })
+		return screen.Paging(func() error { return Show(ctx, c, plain, *since) })
 	}
 }
 
-func showDiff(ctx context.Context, c *client.Client, plain []string, since string) error {
+func Show(ctx context.Context, c *client.Client, plain []string, since string) error {
 	read := func(path string) (d diff, err error) {
 		q := url.Values{}
 		if since != "" {
@@ -429,16 +356,16 @@ func (d *diff) print() error {
 	case "deleted":
 		now = "/dev/null"
 	}
-	fmt.Println(s.Paint(terminal.Strong, "--- "+oneLine(old)+"\n+++ "+oneLine(now)))
+	fmt.Println(s.Paint(terminal.Strong, "--- "+OneLine(old)+"\n+++ "+OneLine(now)))
 	if f.WasType != nil || f.Type != "file" {
-		fmt.Println("(" + oneLine(strings.TrimSpace(strings.TrimPrefix(f.name(), f.Path))) + ")")
+		fmt.Println("(" + OneLine(strings.TrimSpace(strings.TrimPrefix(f.name(), f.Path))) + ")")
 	}
 	if f.Binary {
 		fmt.Println("(binary)")
 	}
 	for _, h := range f.Hunks {
 		fmt.Println(s.Paint(terminal.Run, fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldStart, h.OldLines, h.NewStart, h.NewLines,
-			oneLine(h.Section))))
+			OneLine(h.Section))))
 		for _, l := range h.Lines {
 			tone := terminal.Plain
 			switch {
@@ -456,7 +383,7 @@ func (d *diff) print() error {
 	return nil
 }
 
-// oneLine is a text with its hidden characters, and the ends of its lines, as escapes.
-func oneLine(s string) string {
+// OneLine is a text with its hidden characters, and the ends of its lines, as escapes.
+func OneLine(s string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(client.Escape(s))
 }
