@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
@@ -29,7 +30,7 @@ type act struct {
 	words, args, summary string
 	more                 string
 	op                   string
-	of                   *noun
+	of                   *noun.Noun
 	fixed                map[string]string // inputs that the words mean
 	plain                []string          // inputs that the plain arguments after the object are
 	// text is the input that the words of TEXT… are, or --file, or what is written in an
@@ -53,8 +54,8 @@ type act struct {
 	// before; "" leaves the one to done, or the other to next.
 	says     func(of occasion) (done, next string)
 	examples []string
-	made     *noun  // the answer has an object of it
-	thing    string // what a deletion deletes, if the first of its words does not say it
+	made     *noun.Noun // the answer has an object of it
+	thing    string     // what a deletion deletes, if the first of its words does not say it
 	// tables are the members of the objects in a list of the answer, in the order of a person.
 	tables map[string][]string
 	// plainly changes an answer for people: words in the place of what is missing.
@@ -131,7 +132,7 @@ func filled(text string, plain []string, answer any, safe func(string) string) s
 // command is the command of an act. The capability is looked at when its flags are
 // declared.
 func (a act) command() tree.Command {
-	c := tree.Command{Words: a.words, Args: a.args, Summary: a.summary, More: a.more, Examples: a.examples, Of: a.of.kind(),
+	c := tree.Command{Words: a.words, Args: a.args, Summary: a.summary, More: a.more, Examples: a.examples, Of: a.of.Kind(),
 		Values: map[string]tree.Values{}, Does: &a, Picks: a.picks}
 	c.Define = func(fl *flag.FlagSet) tree.Action {
 		for _, in := range capability.One(a.op).Inputs() {
@@ -207,8 +208,8 @@ func (a act) define(fl *flag.FlagSet) tree.Action {
 	inputs := map[string]*string{}
 	taken := slices.Concat(slices.Collect(maps.Keys(a.fixed)), a.plain, []string{a.text, a.secret, a.secretFile, a.memberFlag})
 	if a.of != nil {
-		taken = append(taken, placeholder(o.Path))
-		if strings.Contains(o.Path, "{owner}") && a.of.name == "repo" {
+		taken = append(taken, noun.Placeholder(o.Path))
+		if strings.Contains(o.Path, "{owner}") && a.of.Name == "repo" {
 			taken = append(taken, "owner", "repo")
 		}
 	}
@@ -253,7 +254,7 @@ func (a act) define(fl *flag.FlagSet) tree.Action {
 		}
 		var in []capability.Given
 		if member != "" {
-			id, err := nounCalled("member").Find(ctx, member)
+			id, err := noun.Called("member").Find(ctx, member)
 			if err != nil {
 				return err
 			}
@@ -261,7 +262,7 @@ func (a act) define(fl *flag.FlagSet) tree.Action {
 		}
 		rest := plain
 		if a.of != nil {
-			in = append(in, a.of.address(a.op, plain[0])...)
+			in = append(in, a.of.Address(a.op, plain[0])...)
 			rest = plain[1:]
 		}
 		for i, name := range a.plain {
@@ -289,7 +290,7 @@ func (a act) define(fl *flag.FlagSet) tree.Action {
 		}
 		var err error
 		if a.perRepo {
-			if in, err = inRepo(ctx, repo, in); err != nil {
+			if in, err = noun.InRepo(ctx, repo, in); err != nil {
 				return err
 			}
 		}
@@ -356,7 +357,7 @@ func (a act) was(ctx context.Context, c *client.Client, plain []string, in []cap
 	}
 	var of []capability.Given
 	if a.of != nil {
-		of = a.of.address(a.before, id)
+		of = a.of.Address(a.before, id)
 	}
 	for name := range capability.One(a.before).Input() { // such as the repository
 		if i := slices.IndexFunc(in, func(g capability.Given) bool { return g.Name == name }); i >= 0 && (name == "owner" || name == "repo") {

@@ -14,6 +14,7 @@ import (
 
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/client"
@@ -74,9 +75,9 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 		row["before"] = was
 	}
 	if ok && a.made != nil {
-		id := a.made.id(row)
+		id := a.made.ID(row)
 		if id == "" { // where more than one object was made
-			id = object.Text(row[a.made.name+"_id"])
+			id = object.Text(row[a.made.Name+"_id"])
 		}
 		if id != "" {
 			a.made.Seen(id)
@@ -97,11 +98,11 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 	case len(b) > 0:
 		n := a.of
 		if n == nil || capability.One(a.op).Method != http.MethodGet {
-			n = &noun{name: a.words, hidden: a.hidden}
+			n = &noun.Noun{Name: a.words, Hidden: a.hidden}
 		}
 		if a.tables != nil {
 			named := *n
-			named.tables, n = a.tables, &named
+			named.Tables, n = a.tables, &named
 		}
 		if a.plainly != nil {
 			a.plainly(ctx, c, row)
@@ -111,7 +112,7 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 			}
 			b = changed
 		}
-		show := withNames(ctx, c, a.people(n))
+		show := noun.WithNames(ctx, c, a.people(n))
 		if capability.One(a.op).Method != http.MethodGet {
 			if err := show(os.Stdout, b); err != nil {
 				return err
@@ -133,7 +134,7 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 }
 
 // people writes the answer as rows if it is a list, else as an object of a noun.
-func (a act) people(n *noun) func(io.Writer, []byte) error {
+func (a act) people(n *noun.Noun) func(io.Writer, []byte) error {
 	return func(w io.Writer, b []byte) error {
 		v, _ := object.Decode(b) // what is no object is shown as it is
 		if a.shows != nil && object.Map(v) != nil {
@@ -142,12 +143,12 @@ func (a act) people(n *noun) func(io.Writer, []byte) error {
 		rows, list := object.Map(v)["data"].([]any)
 		switch {
 		case !list || capability.One(a.op).Method != http.MethodGet:
-			return n.view(w, b)
+			return n.View(w, b)
 		case len(rows) == 0:
 			_, err := fmt.Fprintln(w, "There are none.")
 			return err
 		}
-		if err := objects(w, screen.Out(), rows, a.tables["data"], time.Now()); err != nil {
+		if err := noun.Objects(w, screen.Out(), rows, a.tables["data"], time.Now()); err != nil {
 			return err
 		}
 		if object.Map(v)["next_cursor"] != nil {

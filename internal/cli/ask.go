@@ -11,6 +11,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/draft"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
@@ -35,13 +36,13 @@ type filedAsk struct {
 }
 
 func askCommands() []tree.Command {
-	ask := nounCalled("ask")
+	ask := noun.Called("ask")
 	return append([]tree.Command{
 		{Words: "ask file", Answers: "ask.file", Args: "[TEXT]…", Summary: "file something wanted, for triage to decide about", Define: defineAskFile,
 			Examples: []string{`yardmaster ask file --repo acme/web "The footer shows last year."`, "yardmaster ask file < wish.txt -"}},
-		ask.listCommand("the newest asks"),
+		ask.ListCommand("the newest asks"),
 		{Words: "ask get", Args: "ID", Summary: "what became of an ask", Of: ask, Define: tree.Nothing(runAskGet)},
-		ask.viewCommand("all that is known of an ask"),
+		ask.ViewCommand("all that is known of an ask"),
 	}, commandsOf(act{words: "ask redrive", args: "ID", summary: "give an ask that found no judge back to triage",
 		op: "ask.redrive", of: ask,
 		done: "It is triaged again.", next: "See what becomes of it with: yardmaster ask get {id}"},
@@ -99,7 +100,7 @@ func fileAsk(ctx context.Context, o *output.Flags, in map[string]any) error {
 	if err := json.Unmarshal(b, &out); err != nil {
 		return err
 	}
-	nounCalled("ask").Seen(out.ID)
+	noun.Called("ask").Seen(out.ID)
 	if o.ForPrograms() {
 		return o.Print(os.Stdout, b)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/tree"
@@ -21,10 +22,10 @@ import (
 )
 
 func blockerCommands() []tree.Command {
-	blocker := nounCalled("blocker")
-	view := blocker.viewCommand("one blocker: what is asked, and for which task")
+	blocker := noun.Called("blocker")
+	view := blocker.ViewCommand("one blocker: what is asked, and for which task")
 	return append([]tree.Command{
-		blocker.listCommand("what runs wait for people to give, oldest first", "yardmaster blocker list",
+		blocker.ListCommand("what runs wait for people to give, oldest first", "yardmaster blocker list",
 			"yardmaster blocker list --open=false"),
 		view,
 		{Words: "blocker fill", Answers: "blocker.submit", Args: "ID [NAME=VALUE]…",

@@ -26,6 +26,7 @@ import (
 	"yardmaster/internal/box"
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
@@ -123,7 +124,7 @@ func workCommands() []tree.Command {
 				Examples: []string{"yardmaster status", "yardmaster status --watch"}},
 			{Words: "open", Args: "[NOUN] [ID]", Summary: "open the page of an object in a browser", Define: defineOpen,
 				Examples: []string{"yardmaster open task @last", "yardmaster open pr acme/web#3", "yardmaster open"},
-				Values:   map[string]tree.Values{"NOUN": pageNouns, "ID": idsOfPage}},
+				Values:   map[string]tree.Values{"NOUN": noun.PageNouns, "ID": noun.IDsOfPage}},
 		})
 }
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"yardmaster/internal/cli/noun"
 )
 
 const (
@@ -25,7 +27,7 @@ func TestListIsQuick(t *testing.T) {
 	if err := y.Push("acme/web", map[string]string{"a": "a\n"}); err != nil {
 		t.Fatal(err)
 	}
-	for i := range usual {
+	for i := range noun.Usual {
 		called(t, y, "POST", "/v1/tasks", map[string]any{"repo": "acme/web", "title": fmt.Sprint("Task ", i), "problem": "None."})
 	}
 	self, err := os.Executable()
@@ -36,7 +38,7 @@ func TestListIsQuick(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bare, "./testdata/bare").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	programs := [2][]string{{self, "task", "list"}, {bare, fmt.Sprintf("%s/v1/tasks?per_page=%d", y.URL, usual)}}
+	programs := [2][]string{{self, "task", "list"}, {bare, fmt.Sprintf("%s/v1/tasks?per_page=%d", y.URL, noun.Usual)}}
 	var best [2]time.Duration
 	for range 20 {
 		for i, args := range programs {
@@ -50,7 +52,7 @@ func TestListIsQuick(t *testing.T) {
 				t.Fatalf("%q: %v\n%s", args, err, errs.String())
 			}
 			took := time.Since(begun)
-			if n := bytes.Count(out.Bytes(), []byte("Task ")); n != usual {
+			if n := bytes.Count(out.Bytes(), []byte("Task ")); n != noun.Usual {
 				t.Fatalf("%q lists %d tasks:\n%s", args, n, out.String())
 			}
 			if best[i] == 0 || took < best[i] {

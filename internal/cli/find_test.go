@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/db"
 	"yardmaster/internal/proof/seed"
 )
@@ -39,7 +40,7 @@ func TestFind(t *testing.T) {
 			seed.Repo{ID: "theirs", Account: "rival"},
 			seed.Task{ID: foreign, Account: "rival", Repo: "theirs", Title: "Not ours", Status: "failed"},
 		}
-		for i := range searched + 20 {
+		for i := range noun.Searched + 20 {
 			rows = append(rows, seed.Task{ID: fmt.Sprintf("aaaa%04d-0000-4000-8000-000000000000", i), Account: y.Account, Repo: repo,
 				Status: "failed"})
 		}

@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/box"
 	"yardmaster/internal/cli/capability"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/db"
@@ -150,10 +151,10 @@ func TestTextIsInertOnATerminal(t *testing.T) {
 			continue
 		}
 		args := strings.Fields(c.Words)
-		if n.perRepo {
+		if n.PerRepo {
 			args = append(args, "--repo", "acme/web")
 		}
-		if shown := run(args...); shows[n.name] && !viewAlone[n.name] && !strings.Contains(shown, "owned") {
+		if shown := run(args...); shows[n.Name] && !viewAlone[n.Name] && !strings.Contains(shown, "owned") {
 			t.Errorf("%q shows nothing of the text:\n%s", args, shown)
 		}
 	}
@@ -161,13 +162,13 @@ func TestTextIsInertOnATerminal(t *testing.T) {
 	run("status")
 	for _, c := range commands() {
 		verb, view := strings.CutSuffix(c.Words, " view")
-		if !view || c.Of == nil || c.Of.(*noun).perRepo {
+		if !view || c.Of == nil || c.Of.(*noun.Noun).PerRepo {
 			continue
 		}
-		n := nounCalled(verb)
+		n := noun.Called(verb)
 		for _, row := range rowsAt(t, y, n) {
-			shown := run(verb, "view", n.id(row))
-			if shows[n.name] && !someRowsAlone[n.name] && !strings.Contains(shown, "owned") {
+			shown := run(verb, "view", n.ID(row))
+			if shows[n.Name] && !someRowsAlone[n.Name] && !strings.Contains(shown, "owned") {
 				t.Errorf("%s view shows nothing of the text:\n%s", verb, shown)
 			}
 		}
@@ -188,18 +189,18 @@ func TestTextIsInertOnATerminal(t *testing.T) {
 				words = append(words, "--repo", "acme/web")
 			}
 			run(words...)
-		case c.Of != nil && len(c.Wants()) == 1 && !c.Of.(*noun).perRepo:
-			for _, row := range rowsAt(t, y, c.Of.(*noun)) {
+		case c.Of != nil && len(c.Wants()) == 1 && !c.Of.(*noun.Noun).PerRepo:
+			for _, row := range rowsAt(t, y, c.Of.(*noun.Noun)) {
 				looked++
-				run(append(words, c.Of.(*noun).id(row))...)
+				run(append(words, c.Of.(*noun.Noun).ID(row))...)
 			}
 		}
 	}
 	if looked < 8 {
 		t.Errorf("only %d commands that look were run", looked)
 	}
-	for _, row := range rowsAt(t, y, nounCalled("ask")) {
-		run("ask", "get", nounCalled("ask").id(row))
+	for _, row := range rowsAt(t, y, noun.Called("ask")) {
+		run("ask", "get", noun.Called("ask").ID(row))
 	}
 }
 
@@ -224,10 +225,10 @@ func inertly(t *testing.T, p *person, args []string, steps ...step) string {
 }
 
 // nounOfList is the noun whose list a command is; nil for any other command.
-func nounOfList(c tree.Command) *noun {
+func nounOfList(c tree.Command) *noun.Noun {
 	name, lists := strings.CutSuffix(c.Words, " list")
-	for _, n := range nouns() {
-		if lists && n.name == name {
+	for _, n := range noun.All() {
+		if lists && n.Name == name {
 			return n
 		}
 	}
@@ -235,18 +236,18 @@ func nounOfList(c tree.Command) *noun {
 }
 
 // rowsAt are the rows of a noun's list at a server.
-func rowsAt(t *testing.T, y *rig.Yard, n *noun) (rows []map[string]any) {
+func rowsAt(t *testing.T, y *rig.Yard, n *noun.Noun) (rows []map[string]any) {
 	t.Helper()
-	path := capability.All()[n.list].Path
-	if n.query != "" {
-		path += "?" + n.query
+	path := capability.All()[n.List].Path
+	if n.Query != "" {
+		path += "?" + n.Query
 	}
 	resp, body := y.Send(http.MethodGet, path, y.Owner, "")
 	var page struct {
 		Data []map[string]any `json:"data"`
 	}
 	if err := json.Unmarshal(body, &page); err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %d %s %v", n.list, resp.StatusCode, body, err)
+		t.Fatalf("%s: %d %s %v", n.List, resp.StatusCode, body, err)
 	}
 	return page.Data
 }

@@ -19,6 +19,7 @@ import (
 
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
@@ -82,40 +83,40 @@ func TestEveryNounIsInert(t *testing.T) {
 			}
 		}
 	}
-	for _, n := range slices.Concat(nouns(), nounsUnder()) {
-		o := capability.All()[n.list]
+	for _, n := range slices.Concat(noun.All(), noun.Below()) {
+		o := capability.All()[n.List]
 		answer := filledWith(o.Output(), nasty, 0)
 		rows, ok := answer.(map[string]any)["data"]
 		if !ok {
-			t.Fatalf("%s answers no rows: %v", n.list, answer)
+			t.Fatalf("%s answers no rows: %v", n.List, answer)
 		}
 		b, err := object.Encode(rows)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		if err := n.people(&out, b); err != nil {
-			t.Error(n.name, err)
+		if err := n.People(&out, b); err != nil {
+			t.Error(n.Name, err)
 		}
-		inert(n.name+" list", out.String())
+		inert(n.Name+" list", out.String())
 		one := rows.([]any)[0]
-		if n.get != "" {
-			one = filledWith(capability.All()[n.get].Output(), nasty, 0)
+		if n.Get != "" {
+			one = filledWith(capability.All()[n.Get].Output(), nasty, 0)
 		}
 		if b, err = object.Encode(one); err != nil {
 			t.Fatal(err)
 		}
 		out.Reset()
-		if err := n.view(&out, b); err != nil {
-			t.Error(n.name, err)
+		if err := n.View(&out, b); err != nil {
+			t.Error(n.Name, err)
 		}
-		inert(n.name+" view", out.String())
+		inert(n.Name+" view", out.String())
 		for _, o := range []output.Flags{{Format: "json"}, {Format: "yaml"}, {Jq: "."}, {Jq: ".. | strings"}, {Template: "{{.}}"}} {
 			out.Reset()
 			if err := o.Print(&out, b); err != nil {
-				t.Errorf("%s as %+v: %v", n.name, o, err)
+				t.Errorf("%s as %+v: %v", n.Name, o, err)
 			}
-			inert(fmt.Sprintf("%s as %+v", n.name, o), out.String())
+			inert(fmt.Sprintf("%s as %+v", n.Name, o), out.String())
 		}
 	}
 }
@@ -124,12 +125,12 @@ func TestEveryNounIsInert(t *testing.T) {
 // every capability that the nouns name is there.
 func TestActsSayWhatComesNext(t *testing.T) {
 	t.Parallel()
-	for _, n := range slices.Concat(nouns(), nounsUnder()) {
-		if capability.All()[n.list] == nil || n.get != "" && capability.All()[n.get] == nil {
-			t.Errorf("%s names capabilities that there are not", n.name)
+	for _, n := range slices.Concat(noun.All(), noun.Below()) {
+		if capability.All()[n.List] == nil || n.Get != "" && capability.All()[n.Get] == nil {
+			t.Errorf("%s names capabilities that there are not", n.Name)
 		}
-		known := capability.Members(reflect.New(capability.All()[n.list].Output()).Elem().FieldByName("Data").Type().Elem())
-		for _, c := range n.columns {
+		known := capability.Members(reflect.New(capability.All()[n.List].Output()).Elem().FieldByName("Data").Type().Elem())
+		for _, c := range n.Columns {
 			is := false
 			for at := range strings.SplitSeq(c.At, "|") {
 				first, _, _ := strings.Cut(at, ".")
@@ -138,7 +139,7 @@ func TestActsSayWhatComesNext(t *testing.T) {
 				}
 			}
 			if !is {
-				t.Errorf("the rows of %s have no %s, but %q", n.name, c.At, known)
+				t.Errorf("the rows of %s have no %s, but %q", n.Name, c.At, known)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 	"yardmaster/internal/db"
@@ -175,7 +176,7 @@ func TestTextOfWorkIsInertOnATerminal(t *testing.T) {
 	called(t, y, "POST", "/v1/escalations/"+escalated+"/resolve", map[string]any{"note": hostile("note")})
 	shows("escalation view "+escalated, "note")
 	shows("digest list")
-	shows("digest view "+object.Text(rowsAt(t, y, nounCalled("digest"))[0]["id"]), "issue")
+	shows("digest view "+object.Text(rowsAt(t, y, noun.Called("digest"))[0]["id"]), "issue")
 	inertly(t, p, []string{"task", "redispatch", held, "--guidance", hostile("guidance")})
 	shows("task view "+held, "guidance")
 
@@ -191,7 +192,7 @@ func TestTextOfWorkIsInertOnATerminal(t *testing.T) {
 		"notification list", "session list", "audit list", "blocker list"} {
 		shows(args)
 	}
-	for _, of := range rowsAt(t, y, nounCalled("session")) {
+	for _, of := range rowsAt(t, y, noun.Called("session")) {
 		shows(fmt.Sprint("session view ", of["id"]))
 		shows(fmt.Sprint("session watch ", of["id"]))
 	}

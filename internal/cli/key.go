@@ -10,6 +10,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
@@ -18,13 +19,13 @@ import (
 )
 
 func keyCommands() []tree.Command {
-	key := nounCalled("key")
+	key := noun.Called("key")
 	return append(append([]tree.Command{
 		{Words: "key add", Answers: "billing.key_add", Summary: "add a model key (read from standard input)", Define: defineKeyAdd,
 			Examples: []string{"yardmaster key add --provider anthropic < key.txt"},
 			Values:   map[string]tree.Values{"provider": tree.Fixed(providers...)}},
-		key.listCommand("the account's model keys, masked"),
-		key.viewCommand("one model key"),
+		key.ListCommand("the account's model keys, masked"),
+		key.ViewCommand("one model key"),
 	}, commandsOf(
 		act{words: "key delete", args: "ID", summary: "take a key out of the pool and forget it", op: "billing.key_delete", of: key,
 			done: "The key {id} is forgotten.", next: "yardmaster key add puts one in its place.",

@@ -12,6 +12,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
@@ -105,7 +106,7 @@ func runSessionExport(ctx context.Context, plain []string) error {
 
 // pickRun has a person choose a run that goes on, by its task.
 func pickRun(ctx context.Context, prompt, _ string) (string, error) {
-	row, err := nounCalled("task").choose(ctx, prompt, "", nil, func(row map[string]any) bool {
+	row, err := noun.Called("task").Choose(ctx, prompt, "", nil, func(row map[string]any) bool {
 		return row["run_id"] != nil && (row["status"] == "running" || row["status"] == "claimed" || row["status"] == "fixing_ci")
 	})
 	return object.Text(row["run_id"]), err

@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/app"
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/tree"
@@ -22,21 +23,21 @@ import (
 
 // accountCommands are those of what an account keeps: all of it is data.
 func accountCommands() []tree.Command {
-	template, token, member := nounCalled("template"), nounCalled("token"), nounCalled("member")
-	invitation, webhook, source := nounCalled("invitation"), nounCalled("webhook"), nounCalled("source")
-	happened := nounCalled("audit").listCommand("what happened in the account, newest first")
+	template, token, member := noun.Called("template"), noun.Called("token"), noun.Called("member")
+	invitation, webhook, source := noun.Called("invitation"), noun.Called("webhook"), noun.Called("source")
+	happened := noun.Called("audit").ListCommand("what happened in the account, newest first")
 	happened.Values["kind"] = eventKinds
 	return slices.Concat(secretCommands(), []tree.Command{
-		template.listCommand("the agent templates"),
-		template.viewCommand("one template", "yardmaster template view default"),
-		token.listCommand("the account's tokens, masked"),
-		member.listCommand("who belongs to the account"),
-		invitation.listCommand("who was invited to the account"),
-		webhook.listCommand("the webhooks"),
-		source.listCommand("the systems whose deliveries become asks"),
-		source.viewCommand("one source"),
-		attemptNoun().namedList("webhook deliveries", "the last 100 attempts, newest first"),
-		sourceDeliveryNoun().listUnder("source deliveries", "what came, and what became of it", source, "id"),
+		template.ListCommand("the agent templates"),
+		template.ViewCommand("one template", "yardmaster template view default"),
+		token.ListCommand("the account's tokens, masked"),
+		member.ListCommand("who belongs to the account"),
+		invitation.ListCommand("who was invited to the account"),
+		webhook.ListCommand("the webhooks"),
+		source.ListCommand("the systems whose deliveries become asks"),
+		source.ViewCommand("one source"),
+		noun.Attempt().NamedList("webhook deliveries", "the last 100 attempts, newest first"),
+		noun.SourceDelivery().ListUnder("source deliveries", "what came, and what became of it", source, "id"),
 		happened,
 	}, commandsOf(
 		act{words: "template set", args: "NAME", summary: "create or fully replace a template", op: "template.set", of: template,
@@ -134,7 +135,7 @@ func accountCommands() []tree.Command {
 		act{words: "webhook delete", args: "ID", summary: "delete a webhook", op: "webhook.delete", of: webhook, done: "Deleted.",
 			next: "yardmaster webhook create makes another."},
 		act{words: "webhook redeliver", args: "ID", summary: "send the event of an attempt once more", op: "webhook.redeliver",
-			of: attemptNoun(), done: "It is sent again.", next: "yardmaster webhook deliveries shows what becomes of it.",
+			of: noun.Attempt(), done: "It is sent again.", next: "yardmaster webhook deliveries shows what becomes of it.",
 			examples: []string{"yardmaster webhook redeliver @last"}},
 		act{words: "source connect", summary: "connect a system whose deliveries become asks",
 			op: "integration.source_connect", made: source,
@@ -171,12 +172,12 @@ func accountCommands() []tree.Command {
 				return "", o.next("Undo: yardmaster budget member {0} {before.cap_usd}")
 			}},
 		act{words: "budget task", args: "ID USD", summary: "give a task another budget; null takes it away",
-			op: "task.budget_set", of: nounCalled("task"),
+			op: "task.budget_set", of: noun.Called("task"),
 			plain: []string{"usd"}, done: "What the task may spend, in US dollars: {1}.",
 			next: "Undo: yardmaster budget task {0} {before.budget.usd}", before: "task.run_status"},
 		act{words: "budget plan", args: "ID USD",
 			summary: "cap what a plan's tasks may spend together; null takes the cap away", op: "plan.budget_set",
-			of: nounCalled("plan"), plain: []string{"usd"}, done: "What the plan may spend, in US dollars: {1}.",
+			of: noun.Called("plan"), plain: []string{"usd"}, done: "What the plan may spend, in US dollars: {1}.",
 			next: "Undo: yardmaster budget plan {0} {before.budget_usd}", before: "plan.get"},
 	))
 }
@@ -184,7 +185,7 @@ func accountCommands() []tree.Command {
 // runMemberLeave opens the page of a person's own settings.
 func runMemberLeave(ctx context.Context, _ []string) error {
 	address, _ := signin.Server()
-	if err := browse(ctx, address+"/ui/settings"); err != nil {
+	if err := noun.Browse(ctx, address+"/ui/settings"); err != nil {
 		return err
 	}
 	fmt.Println("Nothing has changed yet. You leave the account there, as it takes a signed-in browser.")
@@ -241,17 +242,17 @@ func byAddress(a act) tree.Command {
 
 // secretCommands are about secrets of the account, and with --repo of a repository.
 func secretCommands() []tree.Command {
-	ofAccount := nounCalled("secret")
-	lists := ofAccount.listCommand("the secrets by name; never a value", "yardmaster secret list", "yardmaster secret list --repo acme/web")
+	ofAccount := noun.Called("secret")
+	lists := ofAccount.ListCommand("the secrets by name; never a value", "yardmaster secret list", "yardmaster secret list --repo acme/web")
 	lists.Define = func(fl *flag.FlagSet) tree.Action {
-		l := &listing{}
-		l.add(fl, ofAccount)
-		fl.StringVar(&l.repo, "repo", "", "`OWNER/NAME`: those of the repository, in the place of the account's")
+		l := &noun.Listing{}
+		l.Add(fl, ofAccount)
+		fl.StringVar(&l.Repo, "repo", "", "`OWNER/NAME`: those of the repository, in the place of the account's")
 		return func(ctx context.Context, _ []string) error {
-			if l.repo != "" {
-				return nounCalled("repo-secret").runList(ctx, l)
+			if l.Repo != "" {
+				return noun.Called("repo-secret").RunList(ctx, l)
 			}
-			return ofAccount.runList(ctx, l)
+			return ofAccount.RunList(ctx, l)
 		}
 	}
 	set := eitherSecret(act{words: "secret set", args: "NAME",
@@ -273,12 +274,12 @@ func secretCommands() []tree.Command {
 		plain: []string{"name"}, done: "{0} is deleted.",
 		next: "The value is gone: no command brings it back. yardmaster secret set {0}{flags} keeps another.", examples: []string{"yardmaster secret delete NPM_TOKEN"}},
 		"secret.delete", "project_secret.delete")
-	gone.Values["NAME"] = namesOf(ofAccount)
+	gone.Values["NAME"] = noun.NamesOf(ofAccount)
 	gone.Picks = func(ctx context.Context, prompt, repo string) (string, error) {
 		if repo != "" {
-			return nounCalled("repo-secret").pick(ctx, prompt, repo, nil)
+			return noun.Called("repo-secret").Pick(ctx, prompt, repo, nil)
 		}
-		return ofAccount.pick(ctx, prompt, "", nil)
+		return ofAccount.Pick(ctx, prompt, "", nil)
 	}
 	return []tree.Command{lists, set, gone}
 }
@@ -291,7 +292,7 @@ func eitherSecret(a act, account, ofRepo string) tree.Command {
 	c.Define = func(fl *flag.FlagSet) tree.Action {
 		var environment *flag.Flag
 		a.earlier = func(ctx context.Context, c *client.Client, plain []string) any {
-			return secretBefore(ctx, c, nounCalled("secret"), nil, plain[0], environment)
+			return secretBefore(ctx, c, noun.Called("secret"), nil, plain[0], environment)
 		}
 		inAccount := a.define(fl)
 		environment = fl.Lookup("environment")
@@ -299,11 +300,11 @@ func eitherSecret(a act, account, ofRepo string) tree.Command {
 		b.op, b.perRepo, b.place = ofRepo, true, " in that repository"
 		own := flag.NewFlagSet("", flag.ContinueOnError)
 		b.earlier = func(ctx context.Context, c *client.Client, plain []string) any {
-			in, err := inRepo(ctx, own.Lookup("repo").Value.String(), nil)
+			in, err := noun.InRepo(ctx, own.Lookup("repo").Value.String(), nil)
 			if err != nil {
 				return nil
 			}
-			return secretBefore(ctx, c, nounCalled("repo-secret"), in, plain[0], environment)
+			return secretBefore(ctx, c, noun.Called("repo-secret"), in, plain[0], environment)
 		}
 		withinRepo := b.define(own)
 		repo := fl.String("repo", "", "`OWNER/NAME`: a secret of the repository, in the place of the account's")
@@ -327,14 +328,14 @@ func eitherSecret(a act, account, ofRepo string) tree.Command {
 }
 
 // secretBefore is the secret of a name, as the list has it; nil if there is none.
-func secretBefore(ctx context.Context, c *client.Client, of *noun, in []capability.Given, name string, environment *flag.Flag) any {
-	rows, _, err := of.rows(ctx, c, in, everything)
+func secretBefore(ctx context.Context, c *client.Client, of *noun.Noun, in []capability.Given, name string, environment *flag.Flag) any {
+	rows, _, err := of.Rows(ctx, c, in, noun.Everything)
 	if err != nil {
 		return nil
 	}
 	for _, r := range rows {
 		v, _ := object.Decode(r)
-		if row := object.Map(v); of.id(row) == name && object.Text(row["environment"]) == environment.Value.String() {
+		if row := object.Map(v); of.ID(row) == name && object.Text(row["environment"]) == environment.Value.String() {
 			return row
 		}
 	}
@@ -344,7 +345,7 @@ func secretBefore(ctx context.Context, c *client.Client, of *noun, in []capabili
 // rowBefore reads an object of a noun as the list has it.
 func rowBefore(kind string) func(ctx context.Context, c *client.Client, plain []string) any {
 	return func(ctx context.Context, c *client.Client, plain []string) any {
-		b, err := nounCalled(kind).one(ctx, c, plain[0])
+		b, err := noun.Called(kind).One(ctx, c, plain[0])
 		if err != nil {
 			return nil
 		}

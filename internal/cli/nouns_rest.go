@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
@@ -20,11 +21,11 @@ func restCommands() []tree.Command {
 		act{words: "source linear delete", summary: "forget the API key of Linear", op: "integration.linear_delete",
 			done: "Tasks with the sink linear are refused from now on.", next: "yardmaster source linear set --team TEAM gives another."},
 		act{words: "source mapping", args: "ID [JSON]…", summary: "set how the deliveries of a generic source are read",
-			op: "integration.mapping_set", of: nounCalled("source"), text: "mapping", done: "It holds for what comes from now on.",
+			op: "integration.mapping_set", of: noun.Called("source"), text: "mapping", done: "It holds for what comes from now on.",
 			next:     "yardmaster source deliveries {id} shows what comes.",
 			examples: []string{"yardmaster source mapping errors --file mapping.json"}},
 		act{words: "source preview", args: "ID [JSON]…", summary: "what a mapping would make of the last deliveries of a generic source",
-			op: "integration.mapping_preview", of: nounCalled("source"), text: "mapping",
+			op: "integration.mapping_preview", of: noun.Called("source"), text: "mapping",
 			next:     "yardmaster source mapping {id} --file FILE sets it.",
 			examples: []string{"yardmaster source preview errors --file mapping.json"}},
 		act{words: "plan filing", summary: "whether scouts may file plan documents into the account's repositories", op: "plan.file_switch_get",
@@ -53,8 +54,8 @@ func restCommands() []tree.Command {
 
 // notifyingCommands are about where notices are sent besides the dashboard.
 func notifyingCommands() []tree.Command {
-	route := routeNoun()
-	routes := route.namedList("notification routes", "the addresses of teams that get notices of the account")
+	route := noun.Route()
+	routes := route.NamedList("notification routes", "the addresses of teams that get notices of the account")
 	return append([]tree.Command{routes}, commandsOf(
 		act{words: "notification routes create", args: "ADDRESS", op: "email_route.create", plain: []string{"address"}, made: route,
 			summary: "have notices of some kinds sent to an address, once somebody there has confirmed it",
@@ -78,7 +79,7 @@ func notifyingCommands() []tree.Command {
 
 // accessCommands are about how people sign in, and whose rights at a code host their work has.
 func accessCommands() []tree.Command {
-	repo := nounCalled("repo")
+	repo := noun.Called("repo")
 	all := commandsOf(
 		act{words: "sso view", summary: "the account's identity provider, if it has one of its own", op: "org_sso.get",
 			next: "yardmaster sso set changes it."},
@@ -106,7 +107,7 @@ func accessCommands() []tree.Command {
 	)
 	for i := range all {
 		if all[i].Args == "OWNER/NAME" {
-			all[i].Values["OWNER/NAME"] = namesOf(repo)
+			all[i].Values["OWNER/NAME"] = noun.NamesOf(repo)
 		}
 	}
 	return all
@@ -114,9 +115,9 @@ func accessCommands() []tree.Command {
 
 // toldCommands are about what agents are told besides their tasks and the prompts.
 func toldCommands() []tree.Command {
-	box := nounCalled("box")
+	box := noun.Called("box")
 	return append([]tree.Command{
-		variableNoun().namedList("prompt variables", "what stands for {{KEY}} in prompts"),
+		noun.Variable().NamedList("prompt variables", "what stands for {{KEY}} in prompts"),
 	}, commandsOf(
 		act{words: "prompt variables set", args: "KEY VALUE…", summary: "set what stands for {{KEY}} in prompts; everybody in the account can read it",
 			op: "config.set", plain: []string{"key", "value"}, done: "{0} is set.", next: "yardmaster prompt variables shows them all.",

@@ -4,40 +4,41 @@ import (
 	"slices"
 	"time"
 
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
 )
 
 // workNouns are the commands of the nouns of the work about which nothing is special.
 func workNouns() []tree.Command {
-	escalation, session, schedule := nounCalled("escalation"), nounCalled("session"), nounCalled("schedule")
-	issue, check := nounCalled("issue"), nounCalled("check")
-	notification, digest := nounCalled("notification"), nounCalled("digest")
+	escalation, session, schedule := noun.Called("escalation"), noun.Called("session"), noun.Called("schedule")
+	issue, check := noun.Called("issue"), noun.Called("check")
+	notification, digest := noun.Called("notification"), noun.Called("digest")
 	return slices.Concat([]tree.Command{
-		escalation.listCommand("questions that agents have handed to people", "yardmaster escalation list --state open"),
-		escalation.viewCommand("one escalation"),
-		session.listCommand("the newest sessions"),
-		session.viewCommand("one session: its calls, tokens and cost"),
+		escalation.ListCommand("questions that agents have handed to people", "yardmaster escalation list --state open"),
+		escalation.ViewCommand("one escalation"),
+		session.ListCommand("the newest sessions"),
+		session.ViewCommand("one session: its calls, tokens and cost"),
 		{Words: "session watch", Args: "ID", Summary: "follow what happens in a session", Of: session, Define: tree.Nothing(runSessionWatch),
 			Examples: []string{"yardmaster session watch @last"}},
 		{Words: "session export", Args: "ID", Summary: "print what happened in a session, one JSON object a line", Of: session,
 			Define: tree.Nothing(runSessionExport), Examples: []string{"yardmaster session export @last > session.jsonl"}},
-		issue.listCommand("the issues of a repository", "yardmaster issue list --repo acme/web --state open"),
-		issue.viewCommand("one issue, and what became of it", "yardmaster issue view acme/web#12"),
-		schedule.listCommand("the schedules"),
-		schedule.viewCommand("one schedule"),
-		check.listCommand("the checks that boxes run", "yardmaster check list --status failed"),
+		issue.ListCommand("the issues of a repository", "yardmaster issue list --repo acme/web --state open"),
+		issue.ViewCommand("one issue, and what became of it", "yardmaster issue view acme/web#12"),
+		schedule.ListCommand("the schedules"),
+		schedule.ViewCommand("one schedule"),
+		check.ListCommand("the checks that boxes run", "yardmaster check list --status failed"),
 		{Words: "check log", Answers: "ci.log_url", Args: "ID", Summary: "print the whole output of a check", Of: check,
 			Define:   defineCheckLog,
 			Examples: []string{"yardmaster check log @last", "yardmaster check log @last --url"}},
-		flakeNoun().namedList("check flakes", "the failures of checks in a repository that come and go"),
-		notification.listCommand("what concerns you", "yardmaster notification list --state unread"),
-		notification.viewCommand("one notification, with the address of what it is about"),
+		noun.Flake().NamedList("check flakes", "the failures of checks in a repository that come and go"),
+		notification.ListCommand("what concerns you", "yardmaster notification list --state unread"),
+		notification.ViewCommand("one notification, with the address of what it is about"),
 		{Words: "notification settings", Args: "[KIND.CHANNEL=on|off]…", Summary: "what you are told of, and how; what is named is changed", Answers: "notification.prefs_list",
 			Define: defineNotificationSettings, Examples: []string{"yardmaster notification settings",
 				"yardmaster notification settings task_done.email=on", `yardmaster notification settings --quiet "22:00-07:00 Europe/Berlin"`}},
-		digest.listCommand("the digests"),
-		digest.viewCommand("one digest"),
+		digest.ListCommand("the digests"),
+		digest.ViewCommand("one digest"),
 	}, commandsOf(
 		act{words: "escalation resolve", args: "ID [NOTE]…", summary: "say that a person has dealt with it",
 			op: "escalation.resolve", of: escalation,

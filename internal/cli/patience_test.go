@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
@@ -40,7 +41,7 @@ func (e *endless) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestListsOfALiarEnd(t *testing.T) {
 	var pages endless
 	c := &client.Client{URL: "http://y", HTTP: &http.Client{Transport: &pages}}
-	if _, _, err := nounCalled("task").rows(t.Context(), c, nil, everything); err == nil || pages != 20_000 ||
+	if _, _, err := noun.Called("task").Rows(t.Context(), c, nil, noun.Everything); err == nil || pages != 20_000 ||
 		!strings.Contains(err.Error(), "narrow the list") {
 		t.Errorf("after %d pages: %v", pages, err)
 	}
@@ -88,7 +89,7 @@ func TestCompletionsArePlainWords(t *testing.T) {
 		_, _ = w.Write(b)
 	})
 	var got []string
-	for _, of := range namesOf(nounCalled("task"))(t.Context(), nil, "") {
+	for _, of := range noun.NamesOf(noun.Called("task"))(t.Context(), nil, "") {
 		name, _, _ := strings.Cut(of, "\t")
 		if got = append(got, name); !client.Plain(name) {
 			t.Errorf("%q is offered", name)

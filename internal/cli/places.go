@@ -6,13 +6,12 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
-	"runtime"
 	"strings"
 
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/tree"
@@ -20,7 +19,7 @@ import (
 )
 
 func repoCommands() []tree.Command {
-	repo := nounCalled("repo")
+	repo := noun.Called("repo")
 	set := commandsOf(
 		act{words: "repo enable", args: "OWNER/NAME", summary: "let agents work in a repository",
 			op: "project.update", of: repo, fixed: map[string]string{"enabled": "true"},
@@ -43,9 +42,9 @@ func repoCommands() []tree.Command {
 		Summary:  "the policy in force; with --file, whether a policy file is a good one",
 		Examples: []string{"yardmaster repo policy acme/web", "yardmaster repo policy acme/web --file .svc/policy.yml"}})
 	for i := range set {
-		set[i].Values["OWNER/NAME"] = namesOf(repo)
+		set[i].Values["OWNER/NAME"] = noun.NamesOf(repo)
 	}
-	view := repo.viewCommand("one repository", "yardmaster repo view acme/web")
+	view := repo.ViewCommand("one repository", "yardmaster repo view acme/web")
 	view.Args = "OWNER/NAME"
 	return append([]tree.Command{
 		{Words: "repo add", Answers: "project.get", Args: "PATH|URL", Summary: "put a repository on the server", Define: defineRepoAdd,
@@ -53,20 +52,20 @@ func repoCommands() []tree.Command {
 		{Words: "repo create", Answers: "project.create", Args: "NAME|OWNER/NAME",
 			Summary: "make a repository with its first files, and send an agent to set it up", Define: defineRepoCreate,
 			Examples: []string{`yardmaster repo create web --stack "Go and SQLite"`}},
-		repo.listCommand("the repositories"), view,
+		repo.ListCommand("the repositories"), view,
 	}, set...)
 }
 
 func boxCommands() []tree.Command {
-	boxes := nounCalled("box")
-	lists := boxes.listCommand("the boxes: presence, load, agents, and what is wrong with an unfit one")
+	boxes := noun.Called("box")
+	lists := boxes.ListCommand("the boxes: presence, load, agents, and what is wrong with an unfit one")
 	lists.Define = func(fl *flag.FlagSet) tree.Action {
-		boxes.addValues(lists.Values)
-		l := &listing{}
-		l.add(fl, boxes)
+		boxes.AddValues(lists.Values)
+		l := &noun.Listing{}
+		l.Add(fl, boxes)
 		return func(ctx context.Context, plain []string) error {
 			if l.ForPrograms() || l.Watch || fl.NFlag() > 0 {
-				return boxes.runList(ctx, l)
+				return boxes.RunList(ctx, l)
 			}
 			return listBoxes(ctx)
 		}
@@ -76,7 +75,7 @@ func boxCommands() []tree.Command {
 			Examples: []string{"yardmaster box join", "yardmaster box join --slots 4 --name builder"}},
 		{Words: "box run", Summary: "run as the box this machine was enrolled as", Define: defineBoxRun},
 		lists,
-		boxes.viewCommand("one box"),
+		boxes.ViewCommand("one box"),
 		{Words: "box agents", Summary: "the coding agents of this machine's box, and what is missing", Define: defineBoxAgents},
 		{Words: "box agents install", Args: "NAME",
 			Summary: "fetch what drives a coding agent from npm into this machine's box", Define: defineBoxAgentsInstall},
@@ -127,32 +126,32 @@ func defineOpen(fl *flag.FlagSet) tree.Action {
 		base := l.URL
 		address := base + "/ui/"
 		if len(plain) > 0 {
-			var of *noun
-			for _, n := range nouns() {
-				if n.name == plain[0] && n.page != "" {
+			var of *noun.Noun
+			for _, n := range noun.All() {
+				if n.Name == plain[0] && n.Page != "" {
 					of = n
 				}
 			}
 			if of == nil {
-				return exit.Misused("there are no pages of %q, but of %s", plain[0], strings.Join(pageNouns(ctx, nil, ""), ", "))
+				return exit.Misused("there are no pages of %q, but of %s", plain[0], strings.Join(noun.PageNouns(ctx, nil, ""), ", "))
 			}
 			if len(plain) > 1 {
 				id, err := of.Find(ctx, plain[1])
 				if err != nil {
 					return err
 				}
-				if address, err = of.addressOf(ctx, id); err != nil {
+				if address, err = of.AddressOf(ctx, id); err != nil {
 					return err
 				}
 			} else {
-				address += strings.Replace(of.page, "issues", "repos", 1)
+				address += strings.Replace(of.Page, "issues", "repos", 1)
 			}
 		}
 		if *show {
 			fmt.Println(client.Inert(address))
 			return nil
 		}
-		return browse(ctx, address)
+		return noun.Browse(ctx, address)
 	}
 }
 
@@ -170,30 +169,4 @@ func repoID(ctx context.Context, full string) string {
 		return full
 	}
 	return of.ID
-}
-
-// browse opens an address in the browser of BROWSER, or else the system's, and prints it
-// where there is none.
-func browse(ctx context.Context, address string) error {
-	address = client.Inert(address)
-	program := os.Getenv("BROWSER")
-	if program == "" {
-		switch runtime.GOOS {
-		case "darwin":
-			program = "open"
-		case "windows":
-			program = "explorer"
-		default:
-			program = "xdg-open"
-		}
-	}
-	if path, err := exec.LookPath(program); err == nil {
-		// What it complains of, such as browsers that it lacks, is no news: the address is printed.
-		if exec.CommandContext(ctx, path, address).Run() == nil {
-			fmt.Printf("Opened %s\n", address)
-			return nil
-		}
-	}
-	fmt.Printf("Open %s\n", address)
-	return nil
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
@@ -26,10 +26,10 @@ import (
 )
 
 func planCommands() []tree.Command {
-	plan := nounCalled("plan")
+	plan := noun.Called("plan")
 	return append([]tree.Command{
-		plan.listCommand("the plans, newest activity first", "yardmaster plan list --bucket stalled"),
-		plan.viewCommand("one plan with its groups"),
+		plan.ListCommand("the plans, newest activity first", "yardmaster plan list --bucket stalled"),
+		plan.ViewCommand("one plan with its groups"),
 		{Words: "plan read", Args: "ID [GROUP]", Summary: "what the groups of a plan are asked to do", Of: plan,
 			Define: tree.Nothing(runPlanRead), More: "GROUP is the name of a group, as plan view shows it; all of them are shown without it.",
 			Values:   map[string]tree.Values{"GROUP": groupsBegun},
@@ -85,7 +85,7 @@ func definePlanFile(fl *flag.FlagSet) tree.Action {
 			return err
 		}
 		if *repo == "" {
-			if *repo, err = repoHere(ctx); err != nil {
+			if *repo, err = noun.RepoHere(ctx); err != nil {
 				return err
 			}
 		}
@@ -97,7 +97,7 @@ func definePlanFile(fl *flag.FlagSet) tree.Action {
 			}
 			in["slug"] = filepath.Base(full)
 		}
-		plan := nounCalled("plan")
+		plan := noun.Called("plan")
 		if *replaces != "" {
 			if in["replaces"], err = plan.Find(ctx, *replaces); err != nil {
 				return err
@@ -123,38 +123,6 @@ func definePlanFile(fl *flag.FlagSet) tree.Action {
 			then = "See what it would start with: yardmaster plan read {id}; release it with: yardmaster plan approve {id}"
 		}
 		return act{made: plan, done: "Plan {id} is filed.", next: then}.say(ctx, c, b, nil, nil)
-	}
-}
-
-// plainPlan puts the names of groups in the place of their ids.
-func plainPlan(row map[string]any) {
-	groups, _ := row["groups"].([]any)
-	names := map[string]string{}
-	for _, g := range groups {
-		group := object.Map(g)
-		names[object.Text(group["id"])] = object.Text(group["slug"])
-	}
-	for _, g := range groups {
-		group := object.Map(g)
-		var after []any
-		waits, _ := group["upstream"].([]any)
-		for _, w := range waits {
-			name := cmp.Or(names[object.Text(object.Map(w)["group_id"])], object.Text(object.Map(w)["group_id"]))
-			if object.Map(w)["kind"] == "ordering_only" {
-				name += " (order only)"
-			}
-			after = append(after, name)
-		}
-		tasks, _ := group["tasks"].([]any)
-		for i, t := range tasks {
-			if task := object.Map(t); task != nil {
-				id := cmp.Or(object.Text(task["id"]), object.Text(task["task_id"]))
-				tasks[i] = strings.TrimSpace(object.Short(id) + " " + strings.ReplaceAll(object.Text(task["status"]), "_", " "))
-			}
-		}
-		delete(group, "upstream")
-		delete(group, "plan_id")
-		group["waits_for"] = after
 	}
 }
 
@@ -221,7 +189,7 @@ func groupsBegun(ctx context.Context, plain []string, _ string) (all []string) {
 	if err != nil || len(plain) == 0 {
 		return nil
 	}
-	id, err := nounCalled("plan").Find(ctx, plain[0])
+	id, err := noun.Called("plan").Find(ctx, plain[0])
 	if err != nil {
 		return nil
 	}

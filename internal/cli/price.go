@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
@@ -12,7 +13,7 @@ import (
 // priceCommands are about what models cost the account: what it has set of them.
 func priceCommands() []tree.Command {
 	return append([]tree.Command{
-		priceNoun().namedList("key prices", "what models cost the account, where it has set that"),
+		noun.Price().NamedList("key prices", "what models cost the account, where it has set that"),
 	}, commandsOf(
 		act{words: "key prices set", args: "PROVIDER MODEL",
 			summary: "set what a model costs the account, in US dollars for a million tokens; MODEL '*' is every model of the provider",
@@ -41,7 +42,7 @@ func priceCommands() []tree.Command {
 
 // priceBefore is what a model costs the account; nil if that is not set.
 func priceBefore(ctx context.Context, c *client.Client, plain []string) any {
-	rows, _, err := priceNoun().rows(ctx, c, nil, everything)
+	rows, _, err := noun.Price().Rows(ctx, c, nil, noun.Everything)
 	if err != nil {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/change"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
@@ -25,17 +26,17 @@ import (
 )
 
 func prCommands() []tree.Command {
-	pr := nounCalled("pr")
+	pr := noun.Called("pr")
 	finding := []string{"yardmaster pr approve @last", "yardmaster pr approve acme/web#3"}
 	// waiting is a command about what a question waits for: those are offered.
 	waiting := func(c tree.Command) tree.Command {
 		c.Picks = func(ctx context.Context, prompt, _ string) (string, error) {
-			return nounCalled("question").pick(ctx, prompt, "", nil)
+			return noun.Called("question").Pick(ctx, prompt, "", nil)
 		}
-		c.Values = map[string]tree.Values{"ID": namesCalled("question")}
+		c.Values = map[string]tree.Values{"ID": noun.NamesCalled("question")}
 		return c
 	}
-	view := pr.viewCommand("a pull request: its state, its description, its files, what it waits for",
+	view := pr.ViewCommand("a pull request: its state, its description, its files, what it waits for",
 		"yardmaster pr view acme/web#3", "yardmaster pr view", "yardmaster pr view --web my-branch")
 	view.More = "In a clone, with no ID, it is that of the branch that is checked out."
 	all := slices.Concat([]tree.Command{
@@ -60,7 +61,7 @@ func prCommands() []tree.Command {
 		{Words: "pr merge", Answers: "pr.get", Args: "ID", Summary: "have a pull request's current head merged, asked about or not", Of: pr,
 			Define: deciding("pr merge", "merge", "To be merged")},
 		{Words: "pr open", Args: "ID", Summary: "open its page in a browser", Of: pr,
-			Define: tree.Nothing(func(ctx context.Context, plain []string) error { return openPage(ctx, pr, plain[0]) })},
+			Define: tree.Nothing(func(ctx context.Context, plain []string) error { return noun.OpenPage(ctx, pr, plain[0]) })},
 		reviewsCommand(), findingsCommand(), queueCommand(), rulesCommand(),
 	}, talkCommands(), commandsOf(
 		act{words: "pr rearm", args: "ID [REASON]…", summary: "let agents repair it again whose rounds are spent",
@@ -83,7 +84,7 @@ func prCommands() []tree.Command {
 	for i := range all {
 		switch all[i].Words {
 		case "pr view", "pr diff", "pr checks", "pr open", "pr reviews", "pr findings", "pr comments":
-			all[i].Here = pullHere
+			all[i].Here = noun.PullHere
 		case "finding dismiss":
 			all[i].Picks = pickFinding
 		}
@@ -93,35 +94,35 @@ func prCommands() []tree.Command {
 
 // pickFinding has a person choose a finding of a pull request.
 func pickFinding(ctx context.Context, prompt, repo string) (string, error) {
-	id, err := nounCalled("pr").pick(ctx, prompt+": of which pull request?", repo, nil)
+	id, err := noun.Called("pr").Pick(ctx, prompt+": of which pull request?", repo, nil)
 	if err != nil {
 		return "", err
 	}
-	of := findingNoun()
-	row, err := of.choose(ctx, prompt, "", []capability.Given{{Name: "id", Text: id}}, isNotUnder("state", "dismissed", "fixed"))
-	return of.id(row), err
+	of := noun.Finding()
+	row, err := of.Choose(ctx, prompt, "", []capability.Given{{Name: "id", Text: id}}, noun.IsNotUnder("state", "dismissed", "fixed"))
+	return of.ID(row), err
 }
 
 func definePRList(fl *flag.FlagSet) tree.Action {
-	pr := nounCalled("pr")
-	l := &listing{}
-	l.add(fl, pr)
+	pr := noun.Called("pr")
+	l := &noun.Listing{}
+	l.Add(fl, pr)
 	waiting := fl.Bool("waiting", false, "the questions that wait for your yes or no, in the place of pull requests")
 	return func(ctx context.Context, _ []string) error {
 		if *waiting {
-			for _, name := range append(object.Sorted(l.filters), append(object.Sorted(l.others), "repo")...) {
+			for _, name := range append(object.Sorted(l.Filters), append(object.Sorted(l.Others), "repo")...) {
 				if fl.Changed(name) {
 					return exit.Misused("give --waiting without --%s: it lists all that waits for you", name)
 				}
 			}
-			return nounCalled("question").runList(ctx, l)
+			return noun.Called("question").RunList(ctx, l)
 		}
-		if l.repo == "" {
-			if _, err := repoHere(ctx); err != nil {
-				return pr.wide().runList(ctx, l)
+		if l.Repo == "" {
+			if _, err := noun.RepoHere(ctx); err != nil {
+				return pr.Wide().RunList(ctx, l)
 			}
 		}
-		return pr.runList(ctx, l)
+		return pr.RunList(ctx, l)
 	}
 }
 
@@ -133,7 +134,7 @@ func definePRChecks(fl *flag.FlagSet) tree.Action {
 		if err != nil {
 			return err
 		}
-		checks := nounCalled("check")
+		checks := noun.Called("check")
 		state := ""
 		err = o.Show(ctx, func() ([]byte, error) {
 			var pr client.Pull
@@ -141,7 +142,7 @@ func definePRChecks(fl *flag.FlagSet) tree.Action {
 				return nil, err
 			}
 			state = pr.Checks
-			rows, _, err := checks.rows(ctx, c, []capability.Given{{Name: "filter", Text: "pr:" + plain[0]}}, searched)
+			rows, _, err := checks.Rows(ctx, c, []capability.Given{{Name: "filter", Text: "pr:" + plain[0]}}, noun.Searched)
 			if err != nil {
 				return nil, err
 			}
@@ -151,7 +152,7 @@ func definePRChecks(fl *flag.FlagSet) tree.Action {
 			return object.Encode(rows)
 		}, func(w io.Writer, b []byte) error {
 			if string(b) != "[]" {
-				if err := checks.people(w, b); err != nil {
+				if err := checks.People(w, b); err != nil {
 					return err
 				}
 			}
@@ -186,7 +187,7 @@ func runPRCheckout(ctx context.Context, plain []string) error {
 	if err := c.Call(ctx, http.MethodGet, "/v1/prs/"+url.PathEscape(plain[0]), nil, &pr); err != nil {
 		return err
 	}
-	repo, remote, err := remoteHere(ctx)
+	repo, remote, err := noun.RemoteHere(ctx)
 	switch {
 	case err != nil:
 		return exit.Misused("the folder is no clone of a repository of the server: git clone %s/git/%s.git", l.URL, pr.Repo)
@@ -230,30 +231,30 @@ func runPRCheckout(ctx context.Context, plain []string) error {
 
 // reviewsCommand lists the reviews of a pull request, or with --repo those of a repository.
 func reviewsCommand() tree.Command {
-	of, pr := reviewNoun(), nounCalled("pr")
+	of, pr := noun.Review(), noun.Called("pr")
 	wide := *of
-	wide.list, wide.perRepo = "review.list", true
-	wide.columns = append([]table.Column{{"PULL REQUEST", "repo", table.Pull}, {"TITLE", "title", table.Title}}, of.columns...)
-	c := of.listUnder("pr reviews", "the reviews by agents, newest first: of a pull request, or with --repo of a repository", pr, "id")
+	wide.List, wide.PerRepo = "review.list", true
+	wide.Columns = append([]table.Column{{"PULL REQUEST", "repo", table.Pull}, {"TITLE", "title", table.Title}}, of.Columns...)
+	c := of.ListUnder("pr reviews", "the reviews by agents, newest first: of a pull request, or with --repo of a repository", pr, "id")
 	c.Args, c.Of = "[ID]", nil
 	c.Examples = []string{"yardmaster pr reviews acme/web#3", "yardmaster pr reviews --repo acme/web"}
 	c.Define = func(fl *flag.FlagSet) tree.Action {
-		l := &listing{skip: "id"}
-		l.add(fl, of)
-		fl.StringVar(&l.repo, "repo", "", "`OWNER/NAME`: the newest 50 reviews of the repository")
+		l := &noun.Listing{Skip: "id"}
+		l.Add(fl, of)
+		fl.StringVar(&l.Repo, "repo", "", "`OWNER/NAME`: the newest 50 reviews of the repository")
 		return func(ctx context.Context, plain []string) error {
-			if l.repo != "" {
+			if l.Repo != "" {
 				if len(plain) > 0 {
 					return exit.Misuse("give ID or --repo, not both")
 				}
-				return wide.runList(ctx, l)
+				return wide.RunList(ctx, l)
 			}
-			asked := tree.Command{Words: "pr reviews", Args: "ID", Of: pr, Here: pullHere}
+			asked := tree.Command{Words: "pr reviews", Args: "ID", Of: pr, Here: noun.PullHere}
 			plain, err := asked.Checked(ctx, plain, "")
 			if err != nil {
 				return err
 			}
-			if err := of.under(ctx, l, "id", plain[0]); err != nil {
+			if err := of.Under(ctx, l, "id", plain[0]); err != nil {
 				return err
 			}
 			pr.Seen(plain[0])
@@ -264,13 +265,13 @@ func reviewsCommand() tree.Command {
 }
 
 func findingsCommand() tree.Command {
-	return findingNoun().listUnder("pr findings", "what reviews have found, newest first", nounCalled("pr"), "id")
+	return noun.Finding().ListUnder("pr findings", "what reviews have found, newest first", noun.Called("pr"), "id")
 }
 
 // rulesCommand lists what was dismissed in a repository.
 func rulesCommand() tree.Command {
-	n := ruleNoun()
-	return n.namedList("finding rules", "what reviews do not name any more in a repository, since it was dismissed with --rule")
+	n := noun.Rule()
+	return n.NamedList("finding rules", "what reviews do not name any more in a repository, since it was dismissed with --rule")
 }
 
 // queueCommand shows the merge queues of a repository.

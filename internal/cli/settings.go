@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
@@ -114,7 +115,7 @@ func defineAccountSettings(fl *flag.FlagSet) tree.Action {
 		if err != nil {
 			return err
 		}
-		if err := o.Show(ctx, func() ([]byte, error) { return b, nil }, withNames(ctx, c, (&noun{name: "settings"}).view)); err != nil {
+		if err := o.Show(ctx, func() ([]byte, error) { return b, nil }, noun.WithNames(ctx, c, (&noun.Noun{Name: "settings"}).View)); err != nil {
 			return err
 		}
 		if undo != "" && !o.ForPrograms() {
@@ -142,7 +143,7 @@ func defineAccountQuota(fl *flag.FlagSet) tree.Action {
 				b, err = object.Encode(q)
 			}
 			return b, err
-		}, withNames(ctx, c, (&noun{name: "quota"}).view))
+		}, noun.WithNames(ctx, c, (&noun.Noun{Name: "quota"}).View))
 	}
 }
 
@@ -382,7 +383,7 @@ func writePreferences(w io.Writer, b []byte) error {
 
 // defineRepoPolicy shows the policy in force, or checks a file.
 func defineRepoPolicy(fl *flag.FlagSet) tree.Action {
-	shows := act{words: "repo policy", op: "project.policy_get", of: nounCalled("repo")}
+	shows := act{words: "repo policy", op: "project.policy_get", of: noun.Called("repo")}
 	inForce := shows.define(fl)
 	file := fl.StringP("file", "F", "", "check the policy `FILE`, - for standard input, and store nothing")
 	return func(ctx context.Context, plain []string) error {

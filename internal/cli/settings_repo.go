@@ -13,6 +13,7 @@ import (
 
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
@@ -80,7 +81,7 @@ func defineRepoSettings(fl *flag.FlagSet) tree.Action {
 				return err
 			}
 		}
-		if err := o.Show(ctx, func() ([]byte, error) { return b, nil }, withNames(ctx, c, writeRepoSettings)); err != nil {
+		if err := o.Show(ctx, func() ([]byte, error) { return b, nil }, noun.WithNames(ctx, c, writeRepoSettings)); err != nil {
 			return err
 		}
 		if undo != "" && !o.ForPrograms() {
@@ -115,5 +116,5 @@ func writeRepoSettings(w io.Writer, b []byte) error {
 			return err
 		}
 	}
-	return nounCalled("repo").view(w, b)
+	return noun.Called("repo").View(w, b)
 }

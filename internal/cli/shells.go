@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/app"
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/tree"
@@ -88,9 +89,9 @@ func runCompletion(_ context.Context, plain []string) error {
 // flagValues are those of the flags that many commands have.
 func flagValues() map[string]tree.Values {
 	return map[string]tree.Values{
-		"scopes": tree.Listed(mintable), "events": tree.Listed(eventTypes), "member": logins, "actor": logins,
-		"repo": namesCalled("repo"), "template": namesCalled("template"), "box": namesCalled("box"), "task": namesCalled("task"),
-		"pr": namesCalled("pr"), "after": tree.Listed(namesCalled("task")), "replaces": namesCalled("plan"),
+		"scopes": tree.Listed(mintable), "events": tree.Listed(eventTypes), "member": noun.Logins, "actor": noun.Logins,
+		"repo": noun.NamesCalled("repo"), "template": noun.NamesCalled("template"), "box": noun.NamesCalled("box"), "task": noun.NamesCalled("task"),
+		"pr": noun.NamesCalled("pr"), "after": tree.Listed(noun.NamesCalled("task")), "replaces": noun.NamesCalled("plan"),
 	}
 }
 
@@ -154,22 +155,22 @@ func idsOfCall(ctx context.Context, o *app.Op, name string) (all []string) {
 	if !in {
 		return nil
 	}
-	for _, n := range nouns() {
-		if n.get == "" || n.wide().perRepo || capability.One(n.get).Path != before+"{"+name+"}" {
+	for _, n := range noun.All() {
+		if n.Get == "" || n.Wide().PerRepo || capability.One(n.Get).Path != before+"{"+name+"}" {
 			continue
 		}
-		of := n.wide()
+		of := n.Wide()
 		c, err := signin.Connect()
 		if err != nil {
 			return nil
 		}
-		rows, _, err := of.rows(ctx, c, nil, 100)
+		rows, _, err := of.Rows(ctx, c, nil, 100)
 		if err != nil {
 			return nil
 		}
-		for _, row := range objectsOf(rows) {
-			if id := of.id(row); object.WholeID.MatchString(id) || of.key == "name" && plainName(id) {
-				all = append(all, name+"="+id+"\t"+described(of, row))
+		for _, row := range noun.ObjectsOf(rows) {
+			if id := of.ID(row); object.WholeID.MatchString(id) || of.Key == "name" && plainName(id) {
+				all = append(all, name+"="+id+"\t"+noun.Described(of, row))
 			}
 		}
 		return all

@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/app"
 	"yardmaster/internal/cli/capability"
+	"yardmaster/internal/cli/noun"
 )
 
 func BenchmarkTree(b *testing.B) {
@@ -72,10 +73,10 @@ func TestManualOfACommand(t *testing.T) {
 func TestCapabilitiesAreFoundFast(t *testing.T) {
 	t.Parallel()
 	wanted := map[string]bool{}
-	for _, n := range nouns() {
-		wanted[n.list] = true
-		if n.get != "" {
-			wanted[n.get] = true
+	for _, n := range noun.All() {
+		wanted[n.List] = true
+		if n.Get != "" {
+			wanted[n.Get] = true
 		}
 	}
 	for _, c := range commands() {

@@ -16,6 +16,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
@@ -36,7 +37,7 @@ func defineStatus(fl *flag.FlagSet) tree.Action {
 		if err != nil {
 			return err
 		}
-		return o.Show(ctx, func() ([]byte, error) { return readStatus(ctx, c) }, withNames(ctx, c, writeStatus))
+		return o.Show(ctx, func() ([]byte, error) { return readStatus(ctx, c) }, noun.WithNames(ctx, c, writeStatus))
 	}
 }
 
@@ -146,7 +147,7 @@ func firstSteps(ctx context.Context, c *client.Client) []firstStep {
 			steps = append(steps, r.firstStep)
 		}
 	}
-	return append(steps, firstStep{"File your first task", nounCalled("task").first})
+	return append(steps, firstStep{"File your first task", noun.Called("task").First})
 }
 
 func writeStatus(w io.Writer, b []byte) error {
@@ -204,7 +205,7 @@ func writeStatus(w io.Writer, b []byte) error {
 		if err != nil {
 			return err
 		}
-		if err := p.of.people(w, b); err != nil {
+		if err := p.of.People(w, b); err != nil {
 			return err
 		}
 		then := p.then

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"yardmaster/internal/cli/capability"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
@@ -16,7 +17,7 @@ import (
 // statusPart is a part of the status: rows of a noun, under a heading. The dashboard's home shows the same.
 type statusPart struct {
 	name, title string
-	of          *noun
+	of          *noun.Noun
 	in          []capability.Given
 	lists       string // the command that lists them all
 	then        string // the command that deals with them
@@ -39,10 +40,10 @@ type statusRows struct {
 func readers(ctx context.Context, c *client.Client, parts []statusPart) (read []func() (statusRows, error)) {
 	lists := map[string]func() (statusRows, error){}
 	for _, p := range parts {
-		key := fmt.Sprint(p.of.name, p.in)
+		key := fmt.Sprint(p.of.Name, p.in)
 		if lists[key] == nil {
 			lists[key] = sync.OnceValues(func() (of statusRows, err error) {
-				of.rows, of.more, err = p.of.rows(ctx, c, p.in, looked)
+				of.rows, of.more, err = p.of.Rows(ctx, c, p.in, looked)
 				return of, err
 			})
 		}
@@ -77,15 +78,15 @@ func statusParts() []statusPart {
 		}
 		return in
 	}
-	task, pulls := nounCalled("task"), nounCalled("pr").wide()
+	task, pulls := noun.Called("task"), noun.Called("pr").Wide()
 	return []statusPart{
-		{name: "approvals", title: "waits for your yes or no", of: nounCalled("question"), lists: "yardmaster pr list --waiting",
+		{name: "approvals", title: "waits for your yes or no", of: noun.Called("question"), lists: "yardmaster pr list --waiting",
 			then: "yardmaster pr approve ID"},
-		{name: "blockers", title: "waits for what you can give", of: nounCalled("blocker"), lists: "yardmaster blocker list",
+		{name: "blockers", title: "waits for what you can give", of: noun.Called("blocker"), lists: "yardmaster blocker list",
 			thenFor: resolving},
-		{name: "escalations", title: "was handed to people", of: nounCalled("escalation"), in: only("state:open"),
+		{name: "escalations", title: "was handed to people", of: noun.Called("escalation"), in: only("state:open"),
 			lists: "yardmaster escalation list --state open", then: "yardmaster escalation resolve ID"},
-		{name: "held_plans", title: "plans to release", of: nounCalled("plan"), in: []capability.Given{{Name: "bucket", Text: "held"}},
+		{name: "held_plans", title: "plans to release", of: noun.Called("plan"), in: []capability.Given{{Name: "bucket", Text: "held"}},
 			lists: "yardmaster plan list --bucket held", then: "yardmaster plan approve ID"},
 		{name: "pulls", title: "pull requests that wait for a person", of: pulls, in: only("waits:person"), keep: waitsForPerson,
 			lists: "yardmaster pr list --waits person", then: "yardmaster pr view ID says what moves it"},
@@ -93,9 +94,9 @@ func statusParts() []statusPart {
 			lists: "yardmaster task list --status held", then: "yardmaster task view ID says what moves it"},
 		{name: "running", title: "runs now", of: task, in: only("status:running,claimed"),
 			lists: "yardmaster task list --status running,claimed", then: "yardmaster task watch ID"},
-		{name: "offline_boxes", title: "boxes that are gone", of: nounCalled("box"), in: only("state:enrolled", "presence:offline"),
+		{name: "offline_boxes", title: "boxes that are gone", of: noun.Called("box"), in: only("state:enrolled", "presence:offline"),
 			keep: wasHere, lists: "yardmaster box list --presence offline", then: "yardmaster box view ID; it takes work when it is back"},
-		{name: "dead_webhooks", title: "webhooks to which nothing is sent any more", of: nounCalled("webhook"), keep: isDead,
+		{name: "dead_webhooks", title: "webhooks to which nothing is sent any more", of: noun.Called("webhook"), keep: isDead,
 			lists: "yardmaster webhook list", then: "yardmaster webhook revive ID"},
 		{name: "spent_pulls", title: "pull requests whose repair is spent", of: pulls, in: only("waits:person"), keep: isSpent,
 			lists: "yardmaster pr list --waits person", then: `yardmaster pr rearm ID "…"`},
@@ -104,7 +105,7 @@ func statusParts() []statusPart {
 			lists: "yardmaster task list --stuck", then: "yardmaster task view ID says what moves it"},
 		{name: "failed", title: "went wrong in the last 24 h", of: task, in: only("status:failed", "finished:24h"),
 			lists: "yardmaster task list --status failed --finished 24h", thenFor: retrying},
-		{name: "waiting", title: "why tasks wait", of: nounCalled("stall"), lists: "yardmaster task stalls",
+		{name: "waiting", title: "why tasks wait", of: noun.Called("stall"), lists: "yardmaster task stalls",
 			then: "yardmaster task stalls"},
 	}
 }
@@ -149,7 +150,7 @@ func resolving(rows []any) string {
 // before that one is.
 func retrying(rows []any) string {
 	const again, view = "yardmaster task redispatch ID", "yardmaster task view ID says which task it depends on"
-	return either(rows, func(row map[string]any) bool { return row["failure_kind"] == dependencyFailed }, view, again,
+	return either(rows, func(row map[string]any) bool { return row["failure_kind"] == noun.DependencyFailed }, view, again,
 		again+"; of one whose dependency failed, "+view)
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/db"
 	"yardmaster/internal/proof/seed"
 )
@@ -52,7 +53,7 @@ func TestStatusOfWhatIsWrong(t *testing.T) {
 		doubled.Pull = new("p-spent")
 		recent := task(repo, "t-new", "failed", "Failed today", ago(now, time.Hour))
 		behind := task(repo, "t-dep", "failed", "Behind it", ago(now, time.Minute))
-		recent.Failure, behind.Failure = "agent_crashed", dependencyFailed
+		recent.Failure, behind.Failure = "agent_crashed", noun.DependencyFailed
 		return []seed.Row{recent, behind, task(repo, "t-held", "held", "Parked", nil),
 			task(repo, "t-claimed", "claimed", "Just claimed", nil), task(repo, "t-stuck", "awaiting_ci", "No way on", nil),
 			pull(repo, "p-spent", "spent", 3), pull(repo, "p-left", "left_to_people", 4), doubled, seed.Box{ID: "gone", Account: y.Account}}

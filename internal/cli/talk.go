@@ -2,48 +2,22 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"strings"
 
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/exit"
-	"yardmaster/internal/cli/object"
-	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
-	"yardmaster/internal/terminal"
 )
-
-// writeThread writes a thread with all that is said in it.
-func writeThread(w io.Writer, row map[string]any) {
-	s, state := screen.Out(), object.Text(row["state"])
-	where := object.Text(row["path"])
-	if line := object.Text(row["line"]); line != "" {
-		where += ":" + line
-	}
-	line := s.Paint(terminal.Strong, client.Inert(object.Text(row["id"]))) + "  " + s.Paint(terminal.ToneOf(state), client.Inert(state)) +
-		"  " + client.Inert(where)
-	if object.Text(row["request_id"]) != "" {
-		line += "  " + s.Paint(terminal.Ask, "requests changes")
-	}
-	fmt.Fprintln(w, strings.TrimRight(line, " "))
-	comments, _ := row["comments"].([]any)
-	for _, c := range comments {
-		one, _ := c.(map[string]any)
-		fmt.Fprintln(w, "  "+client.Inert(object.Text(one["author"])))
-		screen.Paragraph(w, object.Text(one["body"]))
-	}
-}
 
 // talkCommands are what people say about a pull request.
 func talkCommands() []tree.Command {
-	pr := nounCalled("pr")
-	comments := threadNoun().listUnder("pr comments", "what people say about a pull request, newest thread first", pr, "id")
+	pr := noun.Called("pr")
+	comments := noun.Thread().ListUnder("pr comments", "what people say about a pull request, newest thread first", pr, "id")
 	comments.Examples = []string{"yardmaster pr comments acme/web#3"}
 	return append([]tree.Command{comments, reviewCommand()}, commandsOf(
 		act{words: "pr comment", args: "ID [TEXT]…", summary: "say something about a pull request, a line of it, or in a thread",
@@ -59,7 +33,7 @@ func talkCommands() []tree.Command {
 
 // reviewCommand has agents review a pull request again, or says what a person thinks of it.
 func reviewCommand() tree.Command {
-	pr := nounCalled("pr")
+	pr := noun.Called("pr")
 	c := tree.Command{Words: "pr review", Answers: "review.rerun", Args: "ID [TEXT]…", Of: pr,
 		Summary: "have the latest review run again on the same commit; or approve the head, or request changes",
 		More: "--request-changes holds the merge until you approve or take it back with --withdraw. An agent that looks after the pull " +

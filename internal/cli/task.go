@@ -15,6 +15,7 @@ import (
 
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
@@ -24,15 +25,15 @@ import (
 )
 
 func taskCommands() []tree.Command {
-	task := nounCalled("task")
+	task := noun.Called("task")
 	return append([]tree.Command{
 		{Words: "task create", Answers: "task.create", Args: "[TEXT]…", Summary: "file a task", Define: defineTaskCreate,
 			More: "The text is what an agent is told. An editor opens on a terminal when there is none.",
 			Examples: []string{`yardmaster task create --repo acme/web "Fix the parser, with a test."`,
 				"yardmaster task create --repo acme/web --file task.md --watch"}},
-		task.listCommand("the newest tasks", "yardmaster task list --status failed",
+		task.ListCommand("the newest tasks", "yardmaster task list --status failed",
 			"yardmaster task list --all --json id,title,status", "yardmaster task list --watch"),
-		task.viewCommand("one task: its state, what it waits for, its run", "yardmaster task view @last",
+		task.ViewCommand("one task: its state, what it waits for, its run", "yardmaster task view @last",
 			"yardmaster task view acme/web#3"),
 		{Words: "task watch", Args: "ID", Summary: "follow a task until it ends", Of: task, Define: defineTaskWatch,
 			More: "On a terminal a question is answered there: a approves, s declines, d shows the diff, f fills in what is asked\n(f TEXT answers in words), " +
@@ -48,8 +49,8 @@ func taskCommands() []tree.Command {
 		{Words: "task redispatch", Answers: "task.redispatch", Args: "ID", Summary: "try a task again that failed or is stuck",
 			Of: task, Define: defineTaskRedispatch,
 			Examples: []string{`yardmaster task redispatch @last --guidance "The test needs Go 1.26."`}},
-		tryNoun().listUnder("task attempts", "every try of a task, oldest first", task, "id"),
-		nounCalled("stall").namedList("task stalls", "every reason for which tasks wait, and what clears it"),
+		noun.Try().ListUnder("task attempts", "every try of a task, oldest first", task, "id"),
+		noun.Called("stall").NamedList("task stalls", "every reason for which tasks wait, and what clears it"),
 	}, commandsOf(
 		act{words: "task retry", args: "ID", summary: "end its wait before the next try", op: "task.retry_now",
 			of: task, done: "It is tried again now.",
@@ -82,9 +83,9 @@ func defineTaskCreate(fl *flag.FlagSet) tree.Action {
 			return exit.Misuse("give --watch or a form for programs, not both")
 		}
 		if *repo == "" {
-			here, err := repoHere(ctx)
+			here, err := noun.RepoHere(ctx)
 			if err != nil && terminal.Interactive() {
-				here, err = nounCalled("repo").pick(ctx, "yardmaster task create: in which repository?", "", isUnder("enabled", true))
+				here, err = noun.Called("repo").Pick(ctx, "yardmaster task create: in which repository?", "", noun.IsUnder("enabled", true))
 				if err != nil {
 					return err
 				}
@@ -113,7 +114,7 @@ func defineTaskCreate(fl *flag.FlagSet) tree.Action {
 		}
 		var needs []string
 		for _, word := range *after {
-			id, err := nounCalled("task").Find(ctx, word)
+			id, err := noun.Called("task").Find(ctx, word)
 			if err != nil {
 				return err
 			}
@@ -144,7 +145,7 @@ func createTask(ctx context.Context, o *output.Flags, in map[string]any, watch b
 	if err := json.Unmarshal(b, &out); err != nil {
 		return err
 	}
-	nounCalled("task").Seen(out.TaskID)
+	noun.Called("task").Seen(out.TaskID)
 	if o.ForPrograms() {
 		return o.Print(os.Stdout, b)
 	}
@@ -200,7 +201,7 @@ func runTaskCancel(ctx context.Context, plain []string, o *output.Flags) error {
 	if err != nil {
 		return err
 	}
-	for _, line := range cancelled(ctx, c, plain[0]) {
+	for _, line := range noun.Cancelled(ctx, c, plain[0]) {
 		screen.Afterword(line)
 	}
 	return nil

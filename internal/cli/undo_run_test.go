@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/db"
 	"yardmaster/internal/proof/seed"
 )
@@ -46,7 +47,7 @@ func TestPrintedCommandsAreTaken(t *testing.T) {
 		shipped := seed.Task{ID: kept, Account: y.Account, Repo: repo, Status: "awaiting_review", Title: "Shipped", Problem: "Do it.",
 			Pull: new(closing)}
 		if err := seed.Add(tx, task(failed, "failed", "agent_crashed"), task(dropped, "cancelled", ""),
-			task(behind, "failed", dependencyFailed), shipped,
+			task(behind, "failed", noun.DependencyFailed), shipped,
 			seed.Pull{ID: closing, Account: y.Account, Repo: repo, Number: 7, Head: "svc/x", Task: new(kept)}); err != nil {
 			return err
 		}

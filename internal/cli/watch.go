@@ -16,6 +16,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/change"
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
@@ -56,7 +57,7 @@ func printer(c *client.Client, out io.Writer) client.Printer {
 		p.Now = time.Now
 		p.Paint = func(what, text string) string { return s.Paint(watchTones[what], text) }
 		p.Short = func(command string) string { return object.IDIn.ReplaceAllStringFunc(command, object.Short) }
-		p.Page = func(kind, id string) string { return nounCalled(kind).pageAddress(c.URL, id) }
+		p.Page = func(kind, id string) string { return noun.Called(kind).PageAddress(c.URL, id) }
 	}
 	return p
 }
@@ -74,7 +75,7 @@ func followTask(ctx context.Context, id string, answers io.Reader) error {
 	w := printer(c, out).Watcher()
 	first := w.State
 	w.State = func(t client.Task) {
-		nounCalled("task").Seen(t.ID)
+		noun.Called("task").Seen(t.ID)
 		first(t)
 	}
 	a := &answering{c: c, task: id, out: out, leave: leave}
@@ -245,12 +246,12 @@ func (a *answering) do(ctx context.Context, word, rest string) error {
 		return nil
 	case "o":
 		if blocker != "" {
-			return openPage(ctx, nounCalled("blocker"), blocker)
+			return noun.OpenPage(ctx, noun.Called("blocker"), blocker)
 		}
 		if pull != nil {
-			return openPage(ctx, nounCalled("pr"), pull.ID)
+			return noun.OpenPage(ctx, noun.Called("pr"), pull.ID)
 		}
-		return openPage(ctx, nounCalled("task"), a.task)
+		return noun.OpenPage(ctx, noun.Called("task"), a.task)
 	case "f":
 		if blocker == "" {
 			return errors.New("nothing is to be filled in")

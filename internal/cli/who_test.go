@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/issue"
@@ -40,7 +41,7 @@ func TestPeopleAreNamedByTheirLogins(t *testing.T) {
 	}
 	does("auth login --url "+y.URL+" --login ada", step{"Password", rig.Password + "\r"}) // ada herself, no token of hers
 	does("task create --repo acme/web Wait.")
-	held := object.Text(rowsAt(t, y, nounCalled("task"))[0]["id"])
+	held := object.Text(rowsAt(t, y, noun.Called("task"))[0]["id"])
 	does("ask file --repo acme/web Wanted.")
 	does("webhook create --name hook --url http://127.0.0.1:1/")
 	does("webhook test hook")
@@ -56,8 +57,8 @@ func TestPeopleAreNamedByTheirLogins(t *testing.T) {
 	y.Block(held, "question", nil)
 	does("issue escalate " + about + " --category unclear Who?")
 	digestsOf(t, y)
-	does("escalation resolve " + object.Text(rowsAt(t, y, nounCalled("escalation"))[0]["id"]) + " Done.")
-	row := func(kind string) string { n := nounCalled(kind); return n.id(rowsAt(t, y, n)[0]) }
+	does("escalation resolve " + object.Text(rowsAt(t, y, noun.Called("escalation"))[0]["id"]) + " Done.")
+	row := func(kind string) string { n := noun.Called(kind); return n.ID(rowsAt(t, y, n)[0]) }
 	for command, names := range map[string]bool{
 		"task view " + held: true, "ask view " + row("ask"): true, "escalation list": true,
 		"escalation view " + row("escalation"): true, "schedule view " + row("schedule"): true, "audit list --all": true,

@@ -278,6 +278,7 @@ func (d *diff) list(w io.Writer) {
 	fmt.Fprintf(w, "%d %s, +%d -%d\n", len(d.Files)+d.More, files, d.Additions, d.Deletions)
 }
 
+// DefineDiff is the definition of the command that shows the diff of a pull request.
 func DefineDiff(fl *flag.FlagSet) tree.Action {
 	since := fl.String("since", "",
 		"show what changed since this commit, `SHA`, say the head that you looked at last; its first 7 digits will do")
@@ -290,6 +291,7 @@ func DefineDiff(fl *flag.FlagSet) tree.Action {
 	}
 }
 
+// Show writes the diff of a pull request; since, if it is given, is the commit from which on.
 func Show(ctx context.Context, c *client.Client, plain []string, since string) error {
 	read := func(path string) (d diff, err error) {
 		q := url.Values{}

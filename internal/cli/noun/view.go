@@ -1,4 +1,4 @@
-package cli
+package noun
 
 import (
 	"cmp"
@@ -24,61 +24,61 @@ import (
 	"yardmaster/internal/terminal"
 )
 
-// viewCommand is the command that shows one object.
-func (n *noun) viewCommand(summary string, examples ...string) tree.Command {
+// ViewCommand is the command that shows one object.
+func (n *Noun) ViewCommand(summary string, examples ...string) tree.Command {
 	if len(examples) == 0 {
-		examples = []string{"yardmaster " + n.name + " view @last", "yardmaster " + n.name + " view ID -o yaml"}
+		examples = []string{"yardmaster " + n.Name + " view @last", "yardmaster " + n.Name + " view ID -o yaml"}
 	}
-	answers := n.get
+	answers := n.Get
 	if answers == "" {
-		answers = n.list
+		answers = n.List
 	}
-	return tree.Command{Words: n.name + " view", Args: "ID", Summary: summary, Examples: examples, Of: n, Answers: answers, Rows: n.get == "",
+	return tree.Command{Words: n.Name + " view", Args: "ID", Summary: summary, Examples: examples, Of: n, Answers: answers, Rows: n.Get == "",
 		Define: func(fl *flag.FlagSet) tree.Action {
 			o := &output.Flags{}
 			o.AddWatch(fl)
 			web := fl.Bool("web", false, "open its page in a browser instead")
 			return func(ctx context.Context, plain []string) error {
 				if *web {
-					return openPage(ctx, n, plain[0])
+					return OpenPage(ctx, n, plain[0])
 				}
 				c, err := signin.Connect()
 				if err != nil {
 					return err
 				}
-				people := n.view
-				if n.show != nil {
-					people = func(w io.Writer, b []byte) error { return n.show(ctx, c, w, b) }
+				people := n.View
+				if n.Show != nil {
+					people = func(w io.Writer, b []byte) error { return n.Show(ctx, c, w, b) }
 				}
-				return o.Show(ctx, func() ([]byte, error) { return n.one(ctx, c, plain[0]) }, withNames(ctx, c, people))
+				return o.Show(ctx, func() ([]byte, error) { return n.One(ctx, c, plain[0]) }, WithNames(ctx, c, people))
 			}
 		}}
 }
 
-// one reads an object by its id.
-func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, error) {
-	if n.get == "" {
+// One reads an object by its id.
+func (n *Noun) One(ctx context.Context, c *client.Client, id string) ([]byte, error) {
+	if n.Get == "" {
 		in := n.within(ctx)
-		if _, known := capability.Filters(capability.One(n.list))["id"]; known && object.WholeID.MatchString(id) {
+		if _, known := capability.Filters(capability.One(n.List))["id"]; known && object.WholeID.MatchString(id) {
 			in = append(in, capability.Given{Name: "filter", Text: "id:" + id})
 		}
 		of := *n
-		if n.archived != "" {
-			of.query = n.archived
+		if n.Archived != "" {
+			of.Query = n.Archived
 		}
-		rows, _, err := of.rows(ctx, c, in, everything)
+		rows, _, err := of.Rows(ctx, c, in, Everything)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range rows {
 			v, err := object.Decode(r)
-			if row, ok := v.(map[string]any); err == nil && ok && n.id(row) == id {
+			if row, ok := v.(map[string]any); err == nil && ok && n.ID(row) == id {
 				return r, nil
 			}
 		}
-		return nil, exit.NotFound(fmt.Sprintf("there is no %s %s", n.name, id))
+		return nil, exit.NotFound(fmt.Sprintf("there is no %s %s", n.Name, id))
 	}
-	path, _, err := capability.Assemble(capability.One(n.get), n.address(n.get, id))
+	path, _, err := capability.Assemble(capability.One(n.Get), n.Address(n.Get, id))
 	if err != nil {
 		return nil, err
 	}
@@ -86,28 +86,28 @@ func (n *noun) one(ctx context.Context, c *client.Client, id string) ([]byte, er
 }
 
 // within are the inputs of the list that has an object.
-func (n *noun) within(ctx context.Context) []capability.Given {
-	if !n.perRepo {
+func (n *Noun) within(ctx context.Context) []capability.Given {
+	if !n.PerRepo {
 		return nil
 	}
-	in, err := inRepo(ctx, "", nil)
+	in, err := InRepo(ctx, "", nil)
 	if err != nil {
 		return nil
 	}
 	return in
 }
 
-// address are the inputs by which a capability is told which object is meant.
-func (n *noun) address(asked, id string) []capability.Given {
+// Address are the inputs by which a capability is told which object is meant.
+func (n *Noun) Address(asked, id string) []capability.Given {
 	o := capability.One(asked)
 	if owner, repo, both := strings.Cut(id, "/"); both && strings.Contains(o.Path, "{owner}") {
 		return []capability.Given{{Name: "owner", Text: owner}, {Name: "repo", Text: repo}}
 	}
-	return []capability.Given{{Name: placeholder(o.Path), Text: id}}
+	return []capability.Given{{Name: Placeholder(o.Path), Text: id}}
 }
 
-// placeholder is the last input in a path, or "".
-func placeholder(path string) string {
+// Placeholder is the last input in a path, or "".
+func Placeholder(path string) string {
 	at := strings.LastIndexByte(path, '{')
 	if at < 0 {
 		return ""
@@ -116,9 +116,9 @@ func placeholder(path string) string {
 	return strings.TrimSuffix(name, "...")
 }
 
-// view writes what is known of an object: short members as facts, texts below them, lists
+// View writes what is known of an object: short members as facts, texts below them, lists
 // of objects as tables. What the noun hides is in the other forms of the answer.
-func (n *noun) view(w io.Writer, b []byte) error {
+func (n *Noun) View(w io.Writer, b []byte) error {
 	v, err := object.Decode(b)
 	if err != nil {
 		return err
@@ -127,23 +127,23 @@ func (n *noun) view(w io.Writer, b []byte) error {
 	if !ok {
 		return (&output.Flags{}).Print(w, b)
 	}
-	n.Seen(n.id(row))
+	n.Seen(n.ID(row))
 	s := screen.Out()
-	if label := object.Text(row[n.label]); n.label != "" && label != "" {
+	if label := object.Text(row[n.Label]); n.Label != "" && label != "" {
 		fmt.Fprintln(w, s.Paint(terminal.Strong, client.Inert(label)))
 	}
 	members, err := object.Ordered(b)
 	if err != nil {
 		return err
 	}
-	if n.plain != nil {
-		n.plain(row)
+	if n.Plain != nil {
+		n.Plain(row)
 	}
-	if err := writeMembers(w, s, members, row, append([]string{n.label}, n.hidden...), n.tables, false); err != nil {
+	if err := writeMembers(w, s, members, row, append([]string{n.Label}, n.Hidden...), n.Tables, false); err != nil {
 		return err
 	}
-	if n.next != nil && n.id(row) != "" {
-		for i, line := range n.next(row) {
+	if n.Next != nil && n.ID(row) != "" {
+		for i, line := range n.Next(row) {
 			if i == 0 {
 				fmt.Fprintln(w)
 			}
@@ -234,16 +234,16 @@ func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[stri
 	}
 	for _, t := range tables {
 		fmt.Fprintf(w, "\n%s\n", s.Paint(terminal.Faint, client.Inert(t.title)))
-		if err := objects(w, s, t.rows, t.order, now); err != nil {
+		if err := Objects(w, s, t.rows, t.order, now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// objects writes a list of objects: as a table if the screen has room for all of it, else each
+// Objects writes a list of objects: as a table if the screen has room for all of it, else each
 // by itself. order, if it is given, are the members that are shown.
-func objects(w io.Writer, s terminal.Screen, all []any, order []string, now time.Time) error {
+func Objects(w io.Writer, s terminal.Screen, all []any, order []string, now time.Time) error {
 	var heads []string
 	for _, e := range all {
 		row, _ := e.(map[string]any)
@@ -307,48 +307,48 @@ func place(name string) int {
 	return 2
 }
 
-// pageAddress is the address of an object's page, or of the one that has all of its kind.
-func (n *noun) pageAddress(server, id string) string {
+// PageAddress is the address of an object's page, or of the one that has all of its kind.
+func (n *Noun) PageAddress(server, id string) string {
 	switch {
-	case n.page == "":
+	case n.Page == "":
 		return ""
-	case n.alone:
-		return server + "/ui/" + n.page
-	case n.name == "repo":
+	case n.Alone:
+		return server + "/ui/" + n.Page
+	case n.Name == "repo":
 		owner, repo, _ := strings.Cut(id, "/")
 		return server + "/ui/repos/" + url.PathEscape(owner) + "/" + url.PathEscape(repo)
 	}
-	return server + "/ui/" + n.page + "/" + url.PathEscape(id)
+	return server + "/ui/" + n.Page + "/" + url.PathEscape(id)
 }
 
-// addressOf is pageAddress for objects whose address their ids alone do not give.
-func (n *noun) addressOf(ctx context.Context, id string) (string, error) {
+// AddressOf is pageAddress for objects whose address their ids alone do not give.
+func (n *Noun) AddressOf(ctx context.Context, id string) (string, error) {
 	base, _ := signin.Server()
-	if n.page == "" || base == "" {
-		return "", fmt.Errorf("a %s has no page of its own", n.name)
+	if n.Page == "" || base == "" {
+		return "", fmt.Errorf("a %s has no page of its own", n.Name)
 	}
-	if n.name != "issue" && n.name != "notification" {
-		return n.pageAddress(base, id), nil
+	if n.Name != "issue" && n.Name != "notification" {
+		return n.PageAddress(base, id), nil
 	}
 	c, err := signin.Connect()
 	if err != nil {
 		return "", err
 	}
-	b, err := n.one(ctx, c, id)
+	b, err := n.One(ctx, c, id)
 	if err != nil {
 		return "", err
 	}
 	v, _ := object.Decode(b)
 	row := object.Map(v)
-	if n.name == "issue" {
-		return nounCalled("repo").pageAddress(base, object.Text(row["repo"])) + "/issues/" + url.PathEscape(id), nil
+	if n.Name == "issue" {
+		return Called("repo").PageAddress(base, object.Text(row["repo"])) + "/issues/" + url.PathEscape(id), nil
 	}
 	at := object.Text(row["url"])
 	if strings.HasPrefix(at, "/") {
 		at = base + at
 	}
 	if !strings.HasPrefix(at, base+"/") { // what it is about is on this server
-		return n.pageAddress(base, id), nil
+		return n.PageAddress(base, id), nil
 	}
 	return at, nil
 }

@@ -1,4 +1,4 @@
-package cli
+package noun
 
 import (
 	"context"
@@ -25,9 +25,9 @@ var somebody = sync.OnceValue(func() *regexp.Regexp {
 // namesAtOnce is for how many actors the server answers at once.
 const namesAtOnce = 100
 
-// withNames has people see the names of those whom an answer names by their ids. Whom the
+// WithNames has people see the names of those whom an answer names by their ids. Whom the
 // account does not know is named by the short id.
-func withNames(ctx context.Context, c *client.Client, people func(io.Writer, []byte) error) func(io.Writer, []byte) error {
+func WithNames(ctx context.Context, c *client.Client, people func(io.Writer, []byte) error) func(io.Writer, []byte) error {
 	names := map[string]string{} // "" for whom the account does not know; asked for once, however often a list is shown anew
 	return func(w io.Writer, b []byte) error {
 		fresh := map[string]bool{}

@@ -1,4 +1,4 @@
-package cli
+package noun
 
 import (
 	"context"
@@ -16,56 +16,56 @@ import (
 	"yardmaster/internal/terminal"
 )
 
-// pick has a person choose an object from a list: of those that fit, if that is given. repo
+// Pick has a person choose an object from a list: of those that fit, if that is given. repo
 // narrows the list of what belongs to a repository.
-func (n *noun) pick(ctx context.Context, prompt, repo string, fits func(map[string]any) bool) (string, error) {
-	row, err := n.choose(ctx, prompt, repo, nil, fits)
-	return n.id(row), err
+func (n *Noun) Pick(ctx context.Context, prompt, repo string, fits func(map[string]any) bool) (string, error) {
+	row, err := n.Choose(ctx, prompt, repo, nil, fits)
+	return n.ID(row), err
 }
 
 // PickFor has a person choose an object with which the command of the words can do something.
-func (n *noun) PickFor(ctx context.Context, words, repo string) (string, error) {
-	return n.pick(ctx, "yardmaster "+words, repo, fitting(words))
+func (n *Noun) PickFor(ctx context.Context, words, repo string) (string, error) {
+	return n.Pick(ctx, "yardmaster "+words, repo, fitting(words))
 }
 
-// kind is the noun as the kind of the arguments of a command; none if there is no noun.
-func (n *noun) kind() tree.Kind {
+// Kind is the noun as the kind of the arguments of a command; none if there is no noun.
+func (n *Noun) Kind() tree.Kind {
 	if n == nil {
 		return nil
 	}
 	return n
 }
 
-// choose is pick that answers the whole object. in are inputs of the list besides.
-func (n *noun) choose(ctx context.Context, prompt, repo string, in []capability.Given, fits func(map[string]any) bool) (map[string]any, error) {
+// Choose is pick that answers the whole object. in are inputs of the list besides.
+func (n *Noun) Choose(ctx context.Context, prompt, repo string, in []capability.Given, fits func(map[string]any) bool) (map[string]any, error) {
 	c, err := signin.Connect()
 	if err != nil {
 		return nil, err
 	}
 	of := n
 	switch {
-	case !n.perRepo:
+	case !n.PerRepo:
 	case repo != "":
-		if in, err = inRepo(ctx, repo, in); err != nil {
+		if in, err = InRepo(ctx, repo, in); err != nil {
 			return nil, err
 		}
 	case len(n.within(ctx)) > 0:
 		in = append(in, n.within(ctx)...)
-	case n.everywhere != "":
-		of = n.wide()
+	case n.Everywhere != "":
+		of = n.Wide()
 	default: // first whose
-		if repo, err = nounCalled("repo").pick(ctx, prompt+": which repository?", "", nil); err != nil {
+		if repo, err = Called("repo").Pick(ctx, prompt+": which repository?", "", nil); err != nil {
 			return nil, err
 		}
-		if in, err = inRepo(ctx, repo, in); err != nil {
+		if in, err = InRepo(ctx, repo, in); err != nil {
 			return nil, err
 		}
 	}
 	most := 100
 	if fits != nil {
-		most = searched
+		most = Searched
 	}
-	all, _, err := of.rows(ctx, c, in, most)
+	all, _, err := of.Rows(ctx, c, in, most)
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +77,9 @@ func (n *noun) choose(ctx context.Context, prompt, repo string, in []capability.
 		}
 	}
 	if len(rows) == 0 {
-		what := "there is no " + n.name + " to choose"
+		what := "there is no " + n.Name + " to choose"
 		if len(all) > 0 {
-			what = "there is no " + n.name + " with which that can be done"
+			what = "there is no " + n.Name + " with which that can be done"
 		}
 		return nil, exit.Misused("%s is missing, and %s", n.called(), what)
 	}
@@ -98,23 +98,23 @@ func (n *noun) choose(ctx context.Context, prompt, repo string, in []capability.
 }
 
 // called is the word for the name of an object in a command line.
-func (n *noun) called() string {
+func (n *Noun) called() string {
 	switch {
-	case n.name == "repo":
+	case n.Name == "repo":
 		return "OWNER/NAME"
-	case n.key == "name":
+	case n.Key == "name":
 		return "NAME"
 	}
 	return "ID"
 }
 
 // line is an object in a line.
-func (n *noun) line(row map[string]any) string {
-	words := []string{object.Short(n.id(row))}
+func (n *Noun) line(row map[string]any) string {
+	words := []string{object.Short(n.ID(row))}
 	if number := object.Text(row["number"]); number != "" {
 		words = append(words, object.Text(row["repo"])+"#"+number)
 	}
-	for _, at := range []string{"status", "state", "outcome", "repo", "name", n.label, "title"} {
+	for _, at := range []string{"status", "state", "outcome", "repo", "name", n.Label, "title"} {
 		text := object.Text(row[at])
 		if text != "" && !slices.Contains(words, text) && !(at == "repo" && row["number"] != nil) {
 			words = append(words, text)
@@ -133,11 +133,13 @@ func (n *noun) line(row map[string]any) string {
 
 func isOpen(row map[string]any) bool { return row["state"] == "open" || row["state"] == "opening" }
 
-func isUnder(member string, values ...any) func(map[string]any) bool {
+// IsUnder tells of an object whether a member has one of the values.
+func IsUnder(member string, values ...any) func(map[string]any) bool {
 	return func(row map[string]any) bool { return slices.Contains(values, row[member]) }
 }
 
-func isNotUnder(member string, values ...any) func(map[string]any) bool {
+// IsNotUnder tells of an object whether a member has none of the values.
+func IsNotUnder(member string, values ...any) func(map[string]any) bool {
 	return func(row map[string]any) bool { return !slices.Contains(values, row[member]) }
 }
 
@@ -146,47 +148,47 @@ func fitting(words string) func(map[string]any) bool {
 	over := []any{"completed", "merged", "cancelled", "failed"}
 	switch words {
 	case "task cancel":
-		return isNotUnder("status", over...)
+		return IsNotUnder("status", over...)
 	case "task reassign":
-		return isUnder("status", "claimed", "running")
+		return IsUnder("status", "claimed", "running")
 	case "task redispatch":
 		return func(row map[string]any) bool {
 			return row["status"] == "failed" || row["status"] == "held" || row["status"] == "cancelled" || row["stuck"] == true
 		}
 	case "task retry":
-		return isUnder("status", "pending")
+		return IsUnder("status", "pending")
 	case "task report":
-		return isUnder("status", "completed", "merged", "awaiting_ci", "awaiting_review", "mergeable")
+		return IsUnder("status", "completed", "merged", "awaiting_ci", "awaiting_review", "mergeable")
 	case "escalation resolve":
-		return isUnder("resolved_at", nil)
+		return IsUnder("resolved_at", nil)
 	case "pr merge", "pr ask-again", "pr rearm", "pr review", "pr checkout":
 		return isOpen
 	case "schedule pause":
-		return isNotUnder("state", "paused")
+		return IsNotUnder("state", "paused")
 	case "schedule resume":
-		return isUnder("state", "paused")
+		return IsUnder("state", "paused")
 	case "token revoke", "token rename":
-		return isUnder("revoked", false)
+		return IsUnder("revoked", false)
 	case "invitation revoke":
-		return isUnder("status", "pending")
+		return IsUnder("status", "pending")
 	case "plan approve":
-		return isUnder("status", "held")
+		return IsUnder("status", "held")
 	case "plan cancel":
-		return isNotUnder("status", "cancelled", "completed", "done", "merged")
+		return IsNotUnder("status", "cancelled", "completed", "done", "merged")
 	case "webhook revive":
-		return isUnder("healthy", false)
+		return IsUnder("healthy", false)
 	case "notification read":
-		return isUnder("read_at", nil)
+		return IsUnder("read_at", nil)
 	case "notification archive":
-		return isUnder("archived_at", nil)
+		return IsUnder("archived_at", nil)
 	case "check log":
-		return isUnder("status", "passed", "failed")
+		return IsUnder("status", "passed", "failed")
 	case "ask redrive", "ask approve":
-		return isUnder("state", "escalated")
+		return IsUnder("state", "escalated")
 	case "box resume":
-		return isUnder("state", "draining", "drained")
+		return IsUnder("state", "draining", "drained")
 	case "box drain":
-		return isUnder("state", "enrolled")
+		return IsUnder("state", "enrolled")
 	}
 	return nil
 }

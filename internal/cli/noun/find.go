@@ -1,4 +1,4 @@
-package cli
+package noun
 
 import (
 	"context"
@@ -32,12 +32,12 @@ var (
 // named tells whether a word is a part of an id that people may write for it.
 func named(id, word string) bool { return strings.HasPrefix(id, word) || strings.HasSuffix(id, word) }
 
-// searched is the number of rows in which an object is looked for.
-const searched = 500
+// Searched is the number of rows in which an object is looked for.
+const Searched = 500
 
 // Find is the id of the object that a word names: its id, the beginning or the end of
 // that, @last, OWNER/NAME#NUMBER, or a name such as a branch.
-func (n *noun) Find(ctx context.Context, word string) (string, error) {
+func (n *Noun) Find(ctx context.Context, word string) (string, error) {
 	if pageAt.MatchString(word) {
 		return n.ofPage(ctx, word)
 	}
@@ -45,16 +45,16 @@ func (n *noun) Find(ctx context.Context, word string) (string, error) {
 		if last := n.recall(); len(last) > 0 {
 			return last[0], nil
 		}
-		return "", exit.Misused("@last is the %s that was shown or made last, and none was yet", n.name)
+		return "", exit.Misused("@last is the %s that was shown or made last, and none was yet", n.Name)
 	}
 	switch {
 	case object.WholeID.MatchString(word):
 		return word, nil
 	case word == "":
-		return "", exit.Misused("the %s has no name", n.name)
-	case n.name == "repo" && word[0] != '-' && !strings.Contains(word, "/"):
+		return "", exit.Misused("the %s has no name", n.Name)
+	case n.Name == "repo" && word[0] != '-' && !strings.Contains(word, "/"):
 		return n.inFull(ctx, word)
-	case n.key != "" && n.key != "id" && n.names == nil, word[0] == '-':
+	case n.Key != "" && n.Key != "id" && n.Names == nil, word[0] == '-':
 		return word, nil // it goes by its name alone
 	}
 	c, err := signin.Connect()
@@ -62,8 +62,8 @@ func (n *noun) Find(ctx context.Context, word string) (string, error) {
 		return "", err
 	}
 	inClone := false
-	if digits.MatchString(word) && (n.name == "pr" || n.name == "issue") {
-		if repo, err := repoHere(ctx); err == nil { // in a clone a number is meant before a part of an id
+	if digits.MatchString(word) && (n.Name == "pr" || n.Name == "issue") {
+		if repo, err := RepoHere(ctx); err == nil { // in a clone a number is meant before a part of an id
 			inClone = true
 			var none exit.NotFound
 			if id, err := n.byNumber(ctx, c, repo, word); err == nil || !errors.As(err, &none) || len(word) < 4 {
@@ -74,7 +74,7 @@ func (n *noun) Find(ctx context.Context, word string) (string, error) {
 	if m := number.FindStringSubmatch(word); m != nil {
 		return n.byNumber(ctx, c, m[1], m[2])
 	}
-	if digits.MatchString(word) && n.name == "pr" && !inClone {
+	if digits.MatchString(word) && n.Name == "pr" && !inClone {
 		var none exit.NotFound
 		if id, err := n.numbered(ctx, c, word); err == nil || !errors.As(err, &none) || len(word) < 4 {
 			return id, err
@@ -95,10 +95,10 @@ func (n *noun) Find(ctx context.Context, word string) (string, error) {
 		return n.lookUp(ctx, c, word)
 	}
 	in := n.within(ctx)
-	if n.perRepo && in == nil {
+	if n.PerRepo && in == nil {
 		return "", fmt.Errorf("%q is no whole id: in a folder with a clone of the repository, parts of ids are found", word)
 	}
-	rows, more, err := n.rows(ctx, c, in, searched)
+	rows, more, err := n.Rows(ctx, c, in, Searched)
 	if err != nil {
 		return "", err
 	}
@@ -106,19 +106,19 @@ func (n *noun) Find(ctx context.Context, word string) (string, error) {
 }
 
 // inFull is the full name of the only repository that has a name.
-func (n *noun) inFull(ctx context.Context, name string) (string, error) {
+func (n *Noun) inFull(ctx context.Context, name string) (string, error) {
 	c, err := signin.Connect()
 	if err != nil {
 		return "", err
 	}
-	rows, _, err := n.rows(ctx, c, nil, everything)
+	rows, _, err := n.Rows(ctx, c, nil, Everything)
 	if err != nil {
 		return "", err
 	}
 	var all []string
 	for _, r := range rows {
 		v, _ := object.Decode(r)
-		if full := n.id(object.Map(v)); strings.HasSuffix(full, "/"+name) {
+		if full := n.ID(object.Map(v)); strings.HasSuffix(full, "/"+name) {
 			all = append(all, full)
 		}
 	}
@@ -131,23 +131,23 @@ func (n *noun) inFull(ctx context.Context, name string) (string, error) {
 	return "", exit.Misused("%q has not the form OWNER/NAME: say %s", name, strings.Join(all[:min(len(all), candidates)], " or "))
 }
 
-// wide is the noun whose list has the objects of n of all repositories; n itself if its own
+// Wide is the noun whose list has the objects of n of all repositories; n itself if its own
 // list has them.
-func (n *noun) wide() *noun {
-	if n.everywhere == "" {
+func (n *Noun) Wide() *Noun {
+	if n.Everywhere == "" {
 		return n
 	}
 	all := *n
-	all.list, all.perRepo = n.everywhere, false
-	all.columns = append([]table.Column{{"REPOSITORY", "repo", table.Text}}, n.columns...)
+	all.List, all.PerRepo = n.Everywhere, false
+	all.Columns = append([]table.Column{{"REPOSITORY", "repo", table.Text}}, n.Columns...)
 	return &all
 }
 
 // finds tells whether the list of a noun finds its objects by parts of their ids.
-func (n *noun) finds() bool {
-	o := capability.One(n.wide().list)
+func (n *Noun) finds() bool {
+	o := capability.One(n.Wide().List)
 	_, known := capability.Filters(o)["id"]
-	return (known || o.Input()["id"] == "query") && (!n.wide().perRepo || n.within(context.Background()) != nil)
+	return (known || o.Input()["id"] == "query") && (!n.Wide().PerRepo || n.within(context.Background()) != nil)
 }
 
 // candidates is the number of objects of a name that are asked for: as many as are shown
@@ -156,11 +156,11 @@ const candidates = 8
 
 // lookUp asks the server for the object that a word names: by a part of its id, and by the
 // names for which its list has a filter.
-func (n *noun) lookUp(ctx context.Context, c *client.Client, word string) (string, error) {
-	named := *n.wide()
-	named.query = "" // one that the list leaves out has a name as well
+func (n *Noun) lookUp(ctx context.Context, c *client.Client, word string) (string, error) {
+	named := *n.Wide()
+	named.Query = "" // one that the list leaves out has a name as well
 	of := &named
-	known := capability.Filters(capability.One(of.list))
+	known := capability.Filters(capability.One(of.List))
 	narrow := of.within(ctx)
 	var asks [][]capability.Given
 	if _, filter := known["id"]; partOf.MatchString(word) && filter {
@@ -168,12 +168,12 @@ func (n *noun) lookUp(ctx context.Context, c *client.Client, word string) (strin
 	} else if partOf.MatchString(word) {
 		asks = append(asks, append(slices.Clone(narrow), capability.Given{Name: "id", Text: word}))
 	}
-	if n.everywhere != "" { // repositories have branches of the same name
-		if repo, err := repoHere(ctx); err == nil {
+	if n.Everywhere != "" { // repositories have branches of the same name
+		if repo, err := RepoHere(ctx); err == nil {
 			narrow = append(narrow, capability.Given{Name: "filter", Text: "repo:" + repo})
 		}
 	}
-	for _, name := range n.names {
+	for _, name := range n.Names {
 		key := strings.Replace(name, "head_ref", "branch", 1)
 		if _, filter := known[key]; filter {
 			asks = append(asks, append(slices.Clone(narrow), capability.Given{Name: "filter", Text: key + ":" + word}))
@@ -182,7 +182,7 @@ func (n *noun) lookUp(ctx context.Context, c *client.Client, word string) (strin
 	var rows []json.RawMessage
 	beyond := false
 	for _, in := range asks {
-		some, more, err := of.rows(ctx, c, in, candidates)
+		some, more, err := of.Rows(ctx, c, in, candidates)
 		if err != nil {
 			return "", err
 		}
@@ -192,7 +192,7 @@ func (n *noun) lookUp(ctx context.Context, c *client.Client, word string) (strin
 }
 
 // among is the id of the row that a word names.
-func (n *noun) among(rows []json.RawMessage, more bool, word string) (string, error) {
+func (n *Noun) among(rows []json.RawMessage, more bool, word string) (string, error) {
 	type hit struct{ id, label string }
 	var hits []hit
 	for _, r := range rows {
@@ -201,15 +201,15 @@ func (n *noun) among(rows []json.RawMessage, more bool, word string) (string, er
 		if err != nil || !ok {
 			continue
 		}
-		id := n.id(row)
+		id := n.ID(row)
 		is := id == word || partOf.MatchString(word) && object.WholeID.MatchString(id) && named(id, word)
-		for _, name := range n.names {
+		for _, name := range n.Names {
 			if text := object.Text(row[name]); text != "" && text == word {
 				is = true
 			}
 		}
 		if is && !slices.ContainsFunc(hits, func(h hit) bool { return h.id == id }) {
-			hits = append(hits, hit{id, object.Text(row[n.label])})
+			hits = append(hits, hit{id, object.Text(row[n.Label])})
 		}
 	}
 	switch len(hits) {
@@ -217,10 +217,10 @@ func (n *noun) among(rows []json.RawMessage, more bool, word string) (string, er
 		return hits[0].id, nil
 	case 0:
 		where := "there is none of that name or id"
-		if more && len(rows) >= searched {
-			where = fmt.Sprintf("it is not among the newest %d; the whole id finds it", searched)
+		if more && len(rows) >= Searched {
+			where = fmt.Sprintf("it is not among the newest %d; the whole id finds it", Searched)
 		}
-		return "", exit.NotFound(fmt.Sprintf("no %s is called %q: %s", n.name, word, where))
+		return "", exit.NotFound(fmt.Sprintf("no %s is called %q: %s", n.Name, word, where))
 	}
 	text := fmt.Sprintf("%q may be any of %d:", word, len(hits))
 	if more {
@@ -233,22 +233,22 @@ func (n *noun) among(rows []json.RawMessage, more bool, word string) (string, er
 }
 
 // byNumber finds an object by the number that it has in its repository.
-func (n *noun) byNumber(ctx context.Context, c *client.Client, repo, digits string) (string, error) {
+func (n *Noun) byNumber(ctx context.Context, c *client.Client, repo, digits string) (string, error) {
 	if repo == "" {
 		var err error
-		if repo, err = repoHere(ctx); err != nil {
+		if repo, err = RepoHere(ctx); err != nil {
 			return "", err
 		}
 	}
-	of := nounCalled("pr")
-	if n.name == "issue" {
+	of := Called("pr")
+	if n.Name == "issue" {
 		of = n
 	}
-	in, err := inRepo(ctx, repo, nil)
+	in, err := InRepo(ctx, repo, nil)
 	if err != nil {
 		return "", err
 	}
-	rows, _, err := of.rows(ctx, c, append(in, capability.Given{Name: "filter", Text: "number:" + digits}), 1)
+	rows, _, err := of.Rows(ctx, c, append(in, capability.Given{Name: "filter", Text: "number:" + digits}), 1)
 	if err != nil {
 		return "", err
 	}
@@ -262,7 +262,7 @@ func (n *noun) byNumber(ctx context.Context, c *client.Client, repo, digits stri
 			continue
 		}
 		switch {
-		case n.name != "task":
+		case n.Name != "task":
 			return row.ID, nil
 		case row.Task != nil:
 			return *row.Task, nil
@@ -273,8 +273,8 @@ func (n *noun) byNumber(ctx context.Context, c *client.Client, repo, digits stri
 }
 
 // numbered finds the only pull request of the account that has a number.
-func (n *noun) numbered(ctx context.Context, c *client.Client, digits string) (string, error) {
-	rows, more, err := n.wide().rows(ctx, c, nil, searched)
+func (n *Noun) numbered(ctx context.Context, c *client.Client, digits string) (string, error) {
+	rows, more, err := n.Wide().Rows(ctx, c, nil, Searched)
 	if err != nil {
 		return "", err
 	}
@@ -282,7 +282,7 @@ func (n *noun) numbered(ctx context.Context, c *client.Client, digits string) (s
 	for _, r := range rows {
 		v, _ := object.Decode(r)
 		if row := object.Map(v); object.Text(row["number"]) == digits {
-			ids, names = append(ids, n.id(row)), append(names, client.Inert(object.Text(row["repo"]))+"#"+digits)
+			ids, names = append(ids, n.ID(row)), append(names, client.Inert(object.Text(row["repo"]))+"#"+digits)
 		}
 	}
 	switch {
@@ -298,7 +298,7 @@ func (n *noun) numbered(ctx context.Context, c *client.Client, digits string) (s
 
 // memory is the file in which the ids are kept that were shown last, of one server and
 // account.
-func (n *noun) memory() string {
+func (n *Noun) memory() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return ""
@@ -308,7 +308,7 @@ func (n *noun) memory() string {
 		return ""
 	}
 	sum := sha256.Sum256([]byte(address + "\x00" + name))
-	of := n.name
+	of := n.Name
 	if of == "question" {
 		of = "pr" // which it is about
 	}
@@ -319,16 +319,16 @@ func (n *noun) memory() string {
 const remembered = 200
 
 // Seen keeps the id of what was shown or made, for @last.
-func (n *noun) Seen(id string) { n.keep(append([]string{id}, n.recall()...)) }
+func (n *Noun) Seen(id string) { n.keep(append([]string{id}, n.recall()...)) }
 
 // heard keeps the ids of a list, for names that are parts of ids. @last stays.
-func (n *noun) heard(ids []string) {
+func (n *Noun) heard(ids []string) {
 	before := n.recall()
 	n.keep(slices.Concat(before[:min(len(before), 1)], ids, before))
 }
 
 // keep writes ids into the memory. What cannot be kept is not missed.
-func (n *noun) keep(ids []string) {
+func (n *Noun) keep(ids []string) {
 	path := n.memory()
 	var all []string
 	for _, id := range ids {
@@ -343,7 +343,7 @@ func (n *noun) keep(ids []string) {
 }
 
 // recall are the ids that were shown last, the newest first.
-func (n *noun) recall() []string {
+func (n *Noun) recall() []string {
 	path := n.memory()
 	if path == "" {
 		return nil

@@ -1,4 +1,6 @@
-package cli
+// Package noun has the kinds of objects as data, and what is common to all: lists, views, and how one is named,
+// found, picked and completed.
+package noun
 
 import (
 	"context"
@@ -25,47 +27,48 @@ import (
 	"yardmaster/internal/client"
 )
 
-// noun is a kind of object: how it is listed, shown, found and named. What is common to
+// Noun is a kind of object: how it is listed, shown, found and named. What is common to
 // all nouns follows from it.
-type noun struct {
-	name  string
-	list  string // the capability that lists it
-	query string // of the list in any case
-	// archived is what the list has to be asked for one that it leaves out otherwise.
-	archived string
-	get      string   // the capability that answers one; "": the list has all of it
-	key      string   // the member that is its id; id when empty
-	names    []string // members by which one is found besides
-	label    string   // the member by which people tell one from another
-	columns  []table.Column
-	page     string             // the place of its page on the server: tasks of /ui/tasks/{id}
-	first    string             // the command that makes the first one
-	none     string             // what is said when there are none, if that is more than first
-	perRepo  bool               // the list is one of a repository
-	about    []capability.Given // inputs of the list: the object that it is about
-	// everywhere is the list of those of all repositories, by which one is found.
-	everywhere string
-	// hidden are dotted names of members that the view leaves out: what is for programs, and
-	// what next says in better words.
-	hidden []string
-	// tables are the members of the objects in a list of the view, in the order of a person.
-	tables map[string][]string
-	// block, if set, writes an object in several lines, in the place of a table on a terminal.
-	block func(w io.Writer, row map[string]any)
-	// below, if set, is what stands below the row of an object in a table on a terminal.
-	below func(row map[string]any) string
-	// alone is set where all objects have one page together.
-	alone bool
-	// plain, if set, changes an object for its view: names in the place of ids.
-	plain func(row map[string]any)
-	// next are the commands that an object asks for, for the end of its view.
-	next func(row map[string]any) []string
+type Noun struct {
+	Name  string
+	List  string // the capability that lists it
+	Query string // of the list in any case
+	// Archived is what the list has to be asked for one that it leaves out otherwise.
+	Archived string
+	Get      string   // the capability that answers one; "": the list has all of it
+	Key      string   // the member that is its id; id when empty
+	Names    []string // members by which one is found besides
+	Label    string   // the member by which people tell one from another
+	Columns  []table.Column
+	Page     string             // the place of its page on the server: tasks of /ui/tasks/{id}
+	First    string             // the command that makes the first one
+	None     string             // what is said when there are none, if that is more than first
+	PerRepo  bool               // the list is one of a repository
+	About    []capability.Given // inputs of the list: the object that it is about
+	// Everywhere is the list of those of all repositories, by which one is found.
+	Everywhere string
+	// Hidden are dotted names of members that the view leaves out: what is for programs, and
+	// what Next says in better words.
+	Hidden []string
+	// Tables are the members of the objects in a list of the view, in the order of a person.
+	Tables map[string][]string
+	// Block, if set, writes an object in several lines, in the place of a table on a terminal.
+	Block func(w io.Writer, row map[string]any)
+	// Below, if set, is what stands below the row of an object in a table on a terminal.
+	Below func(row map[string]any) string
+	// Alone is set where all objects have one page together.
+	Alone bool
+	// Plain, if set, changes an object for its view: names in the place of ids.
+	Plain func(row map[string]any)
+	// Next are the commands that an object asks for, for the end of its view.
+	Next func(row map[string]any) []string
 	// show writes the view of an object in the place of view.
-	show func(ctx context.Context, c *client.Client, w io.Writer, b []byte) error
+	Show func(ctx context.Context, c *client.Client, w io.Writer, b []byte) error
 }
 
-func (n *noun) id(row map[string]any) string {
-	key := n.key
+// ID is the id of an object, by its members; "" if it has none.
+func (n *Noun) ID(row map[string]any) string {
+	key := n.Key
 	if key == "" {
 		key = "id"
 	}
@@ -73,83 +76,84 @@ func (n *noun) id(row map[string]any) string {
 	return text
 }
 
-// listing are the flags of a list.
-type listing struct {
+// Listing are the flags of a list.
+type Listing struct {
 	output.Flags
 	all     bool
 	limit   int
-	repo    string
-	filters map[string]*string
-	others  map[string]*string
+	Repo    string
+	Filters map[string]*string
+	Others  map[string]*string
 	flags   *flag.FlagSet
-	skip    string // an input that is no flag
+	Skip    string // an input that is no flag
 }
 
-// usual is the number of rows of a list when nobody says how many.
-const usual = 30
+// Usual is the number of rows of a list when nobody says how many.
+const Usual = 30
 
-func (l *listing) add(fl *flag.FlagSet, n *noun) {
-	o := capability.One(n.list)
-	l.filters, l.others, l.flags = map[string]*string{}, map[string]*string{}, fl
+// Add declares the flags of the list of a noun.
+func (l *Listing) Add(fl *flag.FlagSet, n *Noun) {
+	o := capability.One(n.List)
+	l.Filters, l.Others, l.flags = map[string]*string{}, map[string]*string{}, fl
 	keys := capability.Filters(o)
 	for _, key := range object.Sorted(keys) {
 		doc := "only those whose " + strings.ReplaceAll(key, "_", " ") + " is `VALUE`"
 		if len(keys[key]) > 0 {
 			doc += ": " + strings.Join(keys[key], ", ")
 		}
-		if l.filters[key] = tree.Once(fl, key, doc); len(keys[key]) == 1 && keys[key][0] == "true" {
+		if l.Filters[key] = tree.Once(fl, key, doc); len(keys[key]) == 1 && keys[key][0] == "true" {
 			fl.Lookup(key).NoOptDefVal = "true"
 		}
 	}
 	for _, in := range o.Inputs() {
-		if in.Name == l.skip {
+		if in.Name == l.Skip {
 			continue
 		}
 		switch in.Name {
 		case "cursor", "per_page", "page", "limit", "owner", "filter":
 		case "repo":
-			if !n.perRepo {
-				l.others[in.Name] = tree.Once(fl, "repo", in.Doc)
+			if !n.PerRepo {
+				l.Others[in.Name] = tree.Once(fl, "repo", in.Doc)
 			}
 		default:
 			name := strings.ReplaceAll(in.Name, "_", "-")
-			if l.others[in.Name] = tree.Once(fl, name, in.Doc); in.Kind == "true or false" {
+			if l.Others[in.Name] = tree.Once(fl, name, in.Doc); in.Kind == "true or false" {
 				fl.Lookup(name).NoOptDefVal = "true"
 			}
 		}
 	}
-	if n.perRepo {
-		fl.StringVar(&l.repo, "repo", "", "`OWNER/NAME`; that of the folder's git remote when empty")
+	if n.PerRepo {
+		fl.StringVar(&l.Repo, "repo", "", "`OWNER/NAME`; that of the folder's git remote when empty")
 	}
 	fl.BoolVar(&l.all, "all", false, "fetch all rows")
-	fl.IntVarP(&l.limit, "limit", "L", usual, "fetch at most `N` rows")
+	fl.IntVarP(&l.limit, "limit", "L", Usual, "fetch at most `N` rows")
 	l.AddWatch(fl)
 }
 
 // inputs are those of the capability that the flags ask for.
-func (l *listing) inputs(ctx context.Context, n *noun) (in []capability.Given, err error) {
-	for _, key := range object.Sorted(l.filters) {
-		if v := *l.filters[key]; v != "" {
+func (l *Listing) inputs(ctx context.Context, n *Noun) (in []capability.Given, err error) {
+	for _, key := range object.Sorted(l.Filters) {
+		if v := *l.Filters[key]; v != "" {
 			if v, err = meantBy(ctx, n, key, v); err != nil {
 				return nil, err
 			}
 			in = append(in, capability.Given{Name: "filter", Text: key + ":" + v})
 		}
 	}
-	for _, key := range object.Sorted(l.others) {
-		if v := *l.others[key]; v != "" {
+	for _, key := range object.Sorted(l.Others) {
+		if v := *l.Others[key]; v != "" {
 			in = append(in, capability.Given{Name: key, Text: v})
 		}
 	}
-	in = append(in, n.about...)
-	if n.perRepo {
-		return inRepo(ctx, l.repo, in)
+	in = append(in, n.About...)
+	if n.PerRepo {
+		return InRepo(ctx, l.Repo, in)
 	}
 	return in, nil
 }
 
 // meantBy is the value of a filter as the server has it, for what a person names an object by.
-func meantBy(ctx context.Context, n *noun, key, word string) (string, error) {
+func meantBy(ctx context.Context, n *Noun, key, word string) (string, error) {
 	of := ""
 	switch key {
 	case "box", "pr", "task", "plan":
@@ -158,32 +162,32 @@ func meantBy(ctx context.Context, n *noun, key, word string) (string, error) {
 		if strings.Contains(word, ":") {
 			return word, nil
 		}
-		id, err := nounCalled("member").Find(ctx, word)
+		id, err := Called("member").Find(ctx, word)
 		return "user:" + id, err
 	case "object":
 		if !number.MatchString(word) && !pageAt.MatchString(word) {
 			return word, nil
 		}
-		id, err := nounCalled("pr").Find(ctx, word)
+		id, err := Called("pr").Find(ctx, word)
 		if none := (exit.NotFound("")); errors.As(err, &none) && number.MatchString(word) { // issues have numbers as well
-			if issue, err := nounCalled("issue").Find(ctx, word); err == nil {
+			if issue, err := Called("issue").Find(ctx, word); err == nil {
 				return issue, nil
 			}
 		}
 		return id, err
 	}
-	if of == "" || of == n.name {
+	if of == "" || of == n.Name {
 		return word, nil
 	}
-	return nounCalled(of).Find(ctx, word)
+	return Called(of).Find(ctx, word)
 }
 
-// inRepo adds the repository to the inputs: the one that is named, or else the one of the
+// InRepo adds the repository to the inputs: the one that is named, or else the one of the
 // folder's remote.
-func inRepo(ctx context.Context, name string, in []capability.Given) ([]capability.Given, error) {
+func InRepo(ctx context.Context, name string, in []capability.Given) ([]capability.Given, error) {
 	if name == "" {
 		var err error
-		if name, err = repoHere(ctx); err != nil {
+		if name, err = RepoHere(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -194,10 +198,10 @@ func inRepo(ctx context.Context, name string, in []capability.Given) ([]capabili
 	return append(in, capability.Given{Name: "owner", Text: owner}, capability.Given{Name: "repo", Text: repo}), nil
 }
 
-// rows fetches the rows of a list, at most most of them, and tells whether there are more.
-func (n *noun) rows(ctx context.Context, c *client.Client, in []capability.Given, most int) (rows []json.RawMessage, more bool, err error) {
-	o := capability.One(n.list)
-	for _, pair := range strings.Split(n.query, "&") {
+// Rows fetches the rows of a list, at most most of them, and tells whether there are more.
+func (n *Noun) Rows(ctx context.Context, c *client.Client, in []capability.Given, most int) (rows []json.RawMessage, more bool, err error) {
+	o := capability.One(n.List)
+	for _, pair := range strings.Split(n.Query, "&") {
 		name, value, ok := strings.Cut(pair, "=")
 		if ok && !slices.ContainsFunc(in, func(g capability.Given) bool { return g.Name == name }) {
 			in = append(in, capability.Given{Name: name, Text: value})
@@ -250,27 +254,27 @@ func (n *noun) rows(ctx context.Context, c *client.Client, in []capability.Given
 	}
 }
 
-// everything is more rows than any list has.
-const everything = 1 << 30
+// Everything is more rows than any list has.
+const Everything = 1 << 30
 
-// listCommand is the command that lists a noun.
-func (n *noun) listCommand(summary string, examples ...string) tree.Command {
-	c := tree.Command{Words: n.name + " list", Summary: summary, Examples: examples, Values: map[string]tree.Values{}, Answers: n.list, Rows: true}
+// ListCommand is the command that lists a noun.
+func (n *Noun) ListCommand(summary string, examples ...string) tree.Command {
+	c := tree.Command{Words: n.Name + " list", Summary: summary, Examples: examples, Values: map[string]tree.Values{}, Answers: n.List, Rows: true}
 	if len(examples) == 0 {
-		c.Examples = []string{"yardmaster " + n.name + " list", "yardmaster " + n.name + " list --all --json '*'"}
+		c.Examples = []string{"yardmaster " + n.Name + " list", "yardmaster " + n.Name + " list --all --json '*'"}
 	}
 	c.Define = func(fl *flag.FlagSet) tree.Action {
-		n.addValues(c.Values)
-		l := &listing{}
-		l.add(fl, n)
-		return func(ctx context.Context, _ []string) error { return n.runList(ctx, l) }
+		n.AddValues(c.Values)
+		l := &Listing{}
+		l.Add(fl, n)
+		return func(ctx context.Context, _ []string) error { return n.RunList(ctx, l) }
 	}
 	return c
 }
 
-// addValues adds those of the flags of a list.
-func (n *noun) addValues(to map[string]tree.Values) {
-	o := capability.One(n.list)
+// AddValues adds those of the flags of a list.
+func (n *Noun) AddValues(to map[string]tree.Values) {
+	o := capability.One(n.List)
 	for key, all := range capability.Filters(o) {
 		switch {
 		case len(all) == 0:
@@ -287,14 +291,15 @@ func (n *noun) addValues(to map[string]tree.Values) {
 	}
 }
 
-// namedList is a list under other words than those of the noun.
-func (n *noun) namedList(words, summary string) tree.Command {
-	c := n.listCommand(summary, "yardmaster "+words)
+// NamedList is a list under other words than those of the noun.
+func (n *Noun) NamedList(words, summary string) tree.Command {
+	c := n.ListCommand(summary, "yardmaster "+words)
 	c.Words = words
 	return c
 }
 
-func (n *noun) runList(ctx context.Context, l *listing) error {
+// RunList carries out a list with the flags that were given.
+func (n *Noun) RunList(ctx context.Context, l *Listing) error {
 	if err := l.Check(); err != nil {
 		return err
 	}
@@ -303,7 +308,7 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 	case l.all && l.flags.Changed("limit"):
 		return exit.Misused("give --all or --limit, not both")
 	case l.all:
-		most = everything
+		most = Everything
 	case most < 1:
 		return exit.Misused("--limit takes 1 or more")
 	}
@@ -319,18 +324,18 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 	err = l.Show(ctx, func() ([]byte, error) {
 		var rows []json.RawMessage
 		var err error
-		if rows, more, err = n.rows(ctx, c, in, most); err != nil {
+		if rows, more, err = n.Rows(ctx, c, in, most); err != nil {
 			return nil, err
 		}
 		if none = len(rows) == 0; none {
 			return []byte("[]"), nil
 		}
 		return object.Encode(rows)
-	}, withNames(ctx, c, func(w io.Writer, b []byte) error {
+	}, WithNames(ctx, c, func(w io.Writer, b []byte) error {
 		if none && !l.Watch {
 			return nil // it is said below
 		}
-		return n.people(w, b)
+		return n.People(w, b)
 	}))
 	if err != nil || l.ForPrograms() {
 		return err
@@ -338,13 +343,13 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 	tell := func(line string) { screen.Wrapped(os.Stderr, screen.Out(), "", line) }
 	switch {
 	case none && slices.ContainsFunc(in, func(g capability.Given) bool {
-		return g.Name != "owner" && g.Name != "repo" && !slices.Contains(n.about, g)
+		return g.Name != "owner" && g.Name != "repo" && !slices.Contains(n.About, g)
 	}):
 		tell("None is like that.")
-	case none && n.none != "":
-		tell(n.none)
-	case none && n.first != "":
-		tell("There are none yet: " + n.first)
+	case none && n.None != "":
+		tell(n.None)
+	case none && n.First != "":
+		tell("There are none yet: " + n.First)
 	case none:
 		tell("There are none.")
 	case more:
@@ -353,32 +358,32 @@ func (n *noun) runList(ctx context.Context, l *listing) error {
 	return nil
 }
 
-// people writes rows as a table.
-func (n *noun) people(w io.Writer, b []byte) error {
+// People writes rows as a table.
+func (n *Noun) People(w io.Writer, b []byte) error {
 	v, err := object.Decode(b)
 	if err != nil {
 		return err
 	}
 	all, _ := v.([]any)
-	columns, cells := table.Of(n.columns, all)
+	columns, cells := table.Of(n.Columns, all)
 	var ids []string
 	for _, e := range all {
 		if row, ok := e.(map[string]any); ok {
-			ids = append(ids, n.id(row))
+			ids = append(ids, n.ID(row))
 		}
 	}
-	table.Unique(cells, n.columns, ids)
+	table.Unique(cells, n.Columns, ids)
 	n.heard(ids)
-	if n.block != nil && screen.Out().Width > 0 {
+	if n.Block != nil && screen.Out().Width > 0 {
 		for i, e := range all {
 			if i > 0 {
 				fmt.Fprintln(w)
 			}
-			n.block(w, object.Map(e))
+			n.Block(w, object.Map(e))
 		}
 		return nil
 	}
-	if n.below == nil || screen.Out().Width == 0 {
+	if n.Below == nil || screen.Out().Width == 0 {
 		return screen.Out().Table(w, columns, cells)
 	}
 	var table strings.Builder
@@ -391,7 +396,7 @@ func (n *noun) people(w io.Writer, b []byte) error {
 			return err
 		}
 		if at++; at > 0 {
-			if text := n.below(object.Map(all[at-1])); text != "" {
+			if text := n.Below(object.Map(all[at-1])); text != "" {
 				if _, err := fmt.Fprintln(w, "  "+client.Inert(text)); err != nil {
 					return err
 				}

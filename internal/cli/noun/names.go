@@ -1,4 +1,4 @@
-package cli
+package noun
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"yardmaster/internal/client"
 )
 
-// namesOf are the names of the objects of a noun, for those who write them.
-func namesOf(n *noun) tree.Values {
+// NamesOf are the names of the objects of a noun, for those who write them.
+func NamesOf(n *Noun) tree.Values {
 	return func(ctx context.Context, _ []string, begun string) []string {
 		c, err := signin.Connect()
 		if err != nil {
@@ -23,28 +23,28 @@ func namesOf(n *noun) tree.Values {
 		}
 		in := n.within(ctx)
 		of := n
-		if n.perRepo && in == nil {
-			if of = n.wide(); of.perRepo {
+		if n.PerRepo && in == nil {
+			if of = n.Wide(); of.PerRepo {
 				return nil
 			}
 		}
-		if _, known := capability.Filters(capability.One(of.list))["id"]; known && partOf.MatchString(begun) {
+		if _, known := capability.Filters(capability.One(of.List))["id"]; known && partOf.MatchString(begun) {
 			in = append(in, capability.Given{Name: "filter", Text: "id:" + begun})
 		}
-		rows, _, err := of.rows(ctx, c, in, 100)
+		rows, _, err := of.Rows(ctx, c, in, 100)
 		if err != nil {
 			return nil
 		}
 		if len(rows) == 0 && len(in) > 0 && in[len(in)-1].Name == "filter" { // begun is the middle of one
-			if rows, _, err = of.rows(ctx, c, in[:len(in)-1], 100); err != nil {
+			if rows, _, err = of.Rows(ctx, c, in[:len(in)-1], 100); err != nil {
 				return nil
 			}
 		}
 		var all []string
-		known := objectsOf(rows)
+		known := ObjectsOf(rows)
 		for _, row := range known {
 			if name := of.nameBegun(row, known, begun); name != "" {
-				all = append(all, name+"\t"+described(of, row))
+				all = append(all, name+"\t"+Described(of, row))
 			}
 		}
 		return all
@@ -53,17 +53,17 @@ func namesOf(n *noun) tree.Values {
 
 // nameBegun is the name of an object that begins like that; "" if it has none. It is the id, or before that
 // what people tell it by, if that is a name and no other of them all has it; or a name such as a branch.
-func (n *noun) nameBegun(row map[string]any, all []map[string]any, begun string) string {
-	id := object.Part(n.id(row), 12)
-	if n.key != "" {
-		id = n.id(row)
+func (n *Noun) nameBegun(row map[string]any, all []map[string]any, begun string) string {
+	id := object.Part(n.ID(row), 12)
+	if n.Key != "" {
+		id = n.ID(row)
 	}
 	names := []string{id}
-	for _, member := range n.names {
+	for _, member := range n.Names {
 		name := object.Text(row[member])
 		switch {
 		case len(slices.DeleteFunc(slices.Clone(all), func(r map[string]any) bool { return object.Text(r[member]) != name })) > 1:
-		case member == n.label:
+		case member == n.Label:
 			names = slices.Insert(names, 0, name)
 		default:
 			names = append(names, name)
@@ -80,8 +80,8 @@ func (n *noun) nameBegun(row map[string]any, all []map[string]any, begun string)
 	return ""
 }
 
-// objectsOf are rows that are objects.
-func objectsOf(rows []json.RawMessage) (all []map[string]any) {
+// ObjectsOf are rows that are objects.
+func ObjectsOf(rows []json.RawMessage) (all []map[string]any) {
 	for _, r := range rows {
 		if v, err := object.Decode(r); err == nil && object.Map(v) != nil {
 			all = append(all, object.Map(v))
@@ -90,10 +90,10 @@ func objectsOf(rows []json.RawMessage) (all []map[string]any) {
 	return all
 }
 
-// described is what a completion says of an object: inert, and without what shells read.
-func described(n *noun, row map[string]any) string {
+// Described is what a completion says of an object: inert, and without what shells read.
+func Described(n *Noun, row map[string]any) string {
 	var words []string
-	for _, at := range []string{"status", "state", n.label} {
+	for _, at := range []string{"status", "state", n.Label} {
 		if text := object.Text(row[at]); text != "" {
 			words = append(words, text)
 		}
@@ -102,12 +102,12 @@ func described(n *noun, row map[string]any) string {
 }
 
 // Begun are the names of the objects of a noun that a person may have begun to write.
-func (n *noun) Begun(ctx context.Context, words []string, begun string) []string {
-	all := namesOf(n)
-	hasNumbers := slices.Contains([]string{"pr", "question", "issue", "task"}, n.name)
+func (n *Noun) Begun(ctx context.Context, words []string, begun string) []string {
+	all := NamesOf(n)
+	hasNumbers := slices.Contains([]string{"pr", "question", "issue", "task"}, n.Name)
 	switch repo, _, numbered := strings.Cut(begun, "#"); {
-	case n.name == "member":
-		return logins(ctx, words, begun)
+	case n.Name == "member":
+		return Logins(ctx, words, begun)
 	case numbered && hasNumbers:
 		return numbersOf(ctx, n, repo)
 	case hasNumbers && strings.Contains(begun, "/"):
@@ -121,20 +121,20 @@ func (n *noun) Begun(ctx context.Context, words []string, begun string) []string
 	return all(ctx, words, begun)
 }
 
-// namesCalled are the names of the objects of the noun of that name that a person may have begun to write.
-func namesCalled(name string) tree.Values {
+// NamesCalled are the names of the objects of the noun of that name that a person may have begun to write.
+func NamesCalled(name string) tree.Values {
 	return func(ctx context.Context, words []string, begun string) []string {
-		return nounCalled(name).Begun(ctx, words, begun)
+		return Called(name).Begun(ctx, words, begun)
 	}
 }
 
 // numbersOf are the numbers of the pull requests, or issues, of a repository.
-func numbersOf(ctx context.Context, n *noun, repo string) (all []string) {
-	of := nounCalled("pr")
-	if n.name == "issue" {
+func numbersOf(ctx context.Context, n *Noun, repo string) (all []string) {
+	of := Called("pr")
+	if n.Name == "issue" {
 		of = n
 	}
-	in, err := inRepo(ctx, repo, nil)
+	in, err := InRepo(ctx, repo, nil)
 	if err != nil {
 		return nil
 	}
@@ -142,13 +142,13 @@ func numbersOf(ctx context.Context, n *noun, repo string) (all []string) {
 	if err != nil {
 		return nil
 	}
-	rows, _, err := of.rows(ctx, c, in, 100)
+	rows, _, err := of.Rows(ctx, c, in, 100)
 	if err != nil {
 		return nil
 	}
-	for _, row := range objectsOf(rows) {
+	for _, row := range ObjectsOf(rows) {
 		if digits := object.Text(row["number"]); digits != "" {
-			all = append(all, repo+"#"+digits+"\t"+described(of, row))
+			all = append(all, repo+"#"+digits+"\t"+Described(of, row))
 		}
 	}
 	return all
@@ -156,9 +156,9 @@ func numbersOf(ctx context.Context, n *noun, repo string) (all []string) {
 
 // numbersBegun are the numbers in the repositories whose name begins like that; the names of
 // those alone if there are many.
-func numbersBegun(ctx context.Context, n *noun, begun string) (all []string) {
+func numbersBegun(ctx context.Context, n *Noun, begun string) (all []string) {
 	var repos []string
-	for _, v := range namesOf(nounCalled("repo"))(ctx, nil, begun) {
+	for _, v := range NamesOf(Called("repo"))(ctx, nil, begun) {
 		repo, _, _ := strings.Cut(v, "\t")
 		repos = append(repos, repo)
 	}
@@ -175,8 +175,8 @@ func numbersBegun(ctx context.Context, n *noun, begun string) (all []string) {
 // fewRepos is the number of repositories whose numbers are offered together.
 const fewRepos = 4
 
-// logins are those of the members.
-func logins(ctx context.Context, _ []string, _ string) []string {
+// Logins are those of the members.
+func Logins(ctx context.Context, _ []string, _ string) []string {
 	c, err := signin.Connect()
 	if err != nil {
 		return nil
@@ -193,18 +193,19 @@ func logins(ctx context.Context, _ []string, _ string) []string {
 	return all
 }
 
-// idsOfPage are the objects of the noun that is named before them.
-func idsOfPage(ctx context.Context, words []string, begun string) []string {
-	if len(words) == 0 || !slices.Contains(pageNouns(ctx, nil, ""), words[0]) {
+// IDsOfPage are the objects of the noun that is named before them.
+func IDsOfPage(ctx context.Context, words []string, begun string) []string {
+	if len(words) == 0 || !slices.Contains(PageNouns(ctx, nil, ""), words[0]) {
 		return nil
 	}
-	return namesCalled(words[0])(ctx, nil, begun)
+	return NamesCalled(words[0])(ctx, nil, begun)
 }
 
-func pageNouns(context.Context, []string, string) (all []string) {
-	for _, n := range nouns() {
-		if n.page != "" {
-			all = append(all, n.name)
+// PageNouns are the names of the nouns whose objects have pages.
+func PageNouns(context.Context, []string, string) (all []string) {
+	for _, n := range All() {
+		if n.Page != "" {
+			all = append(all, n.Name)
 		}
 	}
 	return all

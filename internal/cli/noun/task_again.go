@@ -1,4 +1,4 @@
-package cli
+package noun
 
 import (
 	"context"
@@ -11,16 +11,16 @@ import (
 	"yardmaster/internal/client"
 )
 
-// dependencyFailed is the failure of a task that depends on one that did not succeed. The
+// DependencyFailed is the failure of a task that depends on one that did not succeed. The
 // server refuses to try it again before that one is.
-const dependencyFailed = "dependency_failed"
+const DependencyFailed = "dependency_failed"
 
 // mostNeeded is the largest number of tasks that are named of those that a task depends on.
 const mostNeeded = 5
 
 // onwards are the commands that go on from a failed task: another try, or what keeps it from one.
 func onwards(row map[string]any) (lines []string) {
-	if row["failure_kind"] != dependencyFailed {
+	if row["failure_kind"] != DependencyFailed {
 		return []string{"Try it again with: yardmaster task redispatch " + client.Word(object.Short(object.Text(row["id"])))}
 	}
 	lines = append(lines, "It depends on a task that did not succeed. If that one failed, a redispatch of it brings both back; "+
@@ -55,9 +55,9 @@ func another(row map[string]any, id string) string {
 	return "A task is filed with: yardmaster task create --repo " + repo + ` "…"`
 }
 
-// cancelled are the lines that follow a cancel: what has become of the pull request, which the
+// Cancelled are the lines that follow a cancel: what has become of the pull request, which the
 // policy may keep open, and how a task like it is filed, since this one is over for good.
-func cancelled(ctx context.Context, c *client.Client, id string) (lines []string) {
+func Cancelled(ctx context.Context, c *client.Client, id string) (lines []string) {
 	row := map[string]any{}
 	if c.Call(ctx, http.MethodGet, "/v1/tasks/"+url.PathEscape(id), nil, &row) != nil {
 		return []string{`It is over for good. A task is filed with: yardmaster task create --repo OWNER/NAME "…"`}

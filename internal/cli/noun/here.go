@@ -1,4 +1,4 @@
-package cli
+package noun
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 // ofPage is the id of the object whose page is at an address.
-func (n *noun) ofPage(ctx context.Context, at string) (string, error) {
+func (n *Noun) ofPage(ctx context.Context, at string) (string, error) {
 	base, _ := signin.Server()
 	path, ours := strings.CutPrefix(at, base+"/ui/")
 	if !ours || base == "" {
@@ -34,25 +34,25 @@ func (n *noun) ofPage(ctx context.Context, at string) (string, error) {
 	}
 	id := words[len(words)-1]
 	switch {
-	case n.name == "issue" && len(words) == 5 && words[3] == "issues":
+	case n.Name == "issue" && len(words) == 5 && words[3] == "issues":
 		return id, nil
-	case n.name == "repo" && len(words) >= 3 && words[0] == "repos":
+	case n.Name == "repo" && len(words) >= 3 && words[0] == "repos":
 		return words[1] + "/" + words[2], nil
-	case n.page == "" || n.name == "repo" || path == n.page || strings.Join(words[:len(words)-1], "/") != n.page:
-		return "", exit.Misused("%s is the page of no %s", at, n.name)
+	case n.Page == "" || n.Name == "repo" || path == n.Page || strings.Join(words[:len(words)-1], "/") != n.Page:
+		return "", exit.Misused("%s is the page of no %s", at, n.Name)
 	}
 	return id, nil
 }
 
-// repoHere is the repository of the server of which the current folder is a clone.
-func repoHere(ctx context.Context) (string, error) {
-	repo, _, err := remoteHere(ctx)
+// RepoHere is the repository of the server of which the current folder is a clone.
+func RepoHere(ctx context.Context) (string, error) {
+	repo, _, err := RemoteHere(ctx)
 	return repo, err
 }
 
-// remoteHere is the repository of the server of which the current folder is a clone, and the
+// RemoteHere is the repository of the server of which the current folder is a clone, and the
 // remote there.
-func remoteHere(ctx context.Context) (repo, remote string, err error) {
+func RemoteHere(ctx context.Context) (repo, remote string, err error) {
 	none := exit.Misuse("give --repo OWNER/NAME: the folder has no remote on the server")
 	address, _ := signin.Server()
 	if address == "" {
@@ -86,10 +86,10 @@ func remoteHere(ctx context.Context) (repo, remote string, err error) {
 	return "", "", none
 }
 
-// pullHere is the pull request of the branch that is checked out in the current folder; "" if
+// PullHere is the pull request of the branch that is checked out in the current folder; "" if
 // the folder is no clone of a repository of the server.
-func pullHere(ctx context.Context) (string, error) {
-	repo, err := repoHere(ctx)
+func PullHere(ctx context.Context) (string, error) {
+	repo, err := RepoHere(ctx)
 	if err != nil {
 		return "", nil
 	}
@@ -101,11 +101,11 @@ func pullHere(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	in, err := inRepo(ctx, repo, []capability.Given{{Name: "filter", Text: "branch:" + branch}})
+	in, err := InRepo(ctx, repo, []capability.Given{{Name: "filter", Text: "branch:" + branch}})
 	if err != nil {
 		return "", err
 	}
-	rows, _, err := nounCalled("pr").rows(ctx, c, in, candidates)
+	rows, _, err := Called("pr").Rows(ctx, c, in, candidates)
 	if err != nil {
 		return "", err
 	}
