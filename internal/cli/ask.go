@@ -10,6 +10,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/output"
@@ -43,12 +44,12 @@ func askCommands() []tree.Command {
 		ask.ListCommand("the newest asks"),
 		{Words: "ask get", Args: "ID", Summary: "what became of an ask", Of: ask, Define: tree.Nothing(runAskGet)},
 		ask.ViewCommand("all that is known of an ask"),
-	}, commandsOf(act{words: "ask redrive", args: "ID", summary: "give an ask that found no judge back to triage",
-		op: "ask.redrive", of: ask,
-		done: "It is triaged again.", next: "See what becomes of it with: yardmaster ask get {id}"},
-		act{words: "ask approve", args: "ID", summary: "let an ask of a run begin work that the run may not begin by itself",
-			op: "ask.approve", of: ask,
-			done: "It is triaged, as asked for by you.", next: "See what becomes of it with: yardmaster ask get {id}"})...)
+	}, act.Commands(act.Act{Words: "ask redrive", Args: "ID", Summary: "give an ask that found no judge back to triage",
+		Op: "ask.redrive", Of: ask,
+		Done: "It is triaged again.", Next: "See what becomes of it with: yardmaster ask get {id}"},
+		act.Act{Words: "ask approve", Args: "ID", Summary: "let an ask of a run begin work that the run may not begin by itself",
+			Op: "ask.approve", Of: ask,
+			Done: "It is triaged, as asked for by you.", Next: "See what becomes of it with: yardmaster ask get {id}"})...)
 }
 
 func defineAskFile(fl *flag.FlagSet) tree.Action {
@@ -56,15 +57,15 @@ func defineAskFile(fl *flag.FlagSet) tree.Action {
 	title := fl.String("title", "", "one line; the first of the text when empty")
 	key := fl.String("dedupe-key", "", "file it once for this key")
 	issue := fl.String("issue", "", "`ID` of an issue that it is about, of which triage begins anew")
-	var t texts
-	t.add(fl)
+	var t act.Texts
+	t.Add(fl)
 	o := &output.Flags{}
 	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
 		if err := o.Check(); err != nil {
 			return err
 		}
-		text, err := t.read(ctx, plain, "what is wanted, and why")
+		text, err := t.Read(ctx, plain, "what is wanted, and why")
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/noun"
@@ -34,14 +35,14 @@ func blockerCommands() []tree.Command {
 			More: "NAME=@FILE reads a value from a file, NAME=- from standard input. What is given stays unread by anybody, and each field\n" +
 				"is filled in once.",
 			Examples: []string{"yardmaster blocker fill @last", "yardmaster blocker fill @last NPM_TOKEN=@token.txt"}},
-	}, commandsOf(
-		act{words: "blocker answer", args: "ID [TEXT]…", summary: "answer a question in words", op: "blocker.answer",
-			of: blocker, text: "answer",
-			done: "Answered; its task goes on.", next: "yardmaster blocker list has what is left.",
-			examples: []string{`yardmaster blocker answer @last "Use the staging database."`}},
-		act{words: "blocker withdraw", args: "ID", summary: "retire a blocker without an answer",
-			op: "blocker.withdraw", of: blocker, done: "Withdrawn.",
-			next: "Its task says what it does now: yardmaster task list"},
+	}, act.Commands(
+		act.Act{Words: "blocker answer", Args: "ID [TEXT]…", Summary: "answer a question in words", Op: "blocker.answer",
+			Of: blocker, Text: "answer",
+			Done: "Answered; its task goes on.", Next: "yardmaster blocker list has what is left.",
+			Examples: []string{`yardmaster blocker answer @last "Use the staging database."`}},
+		act.Act{Words: "blocker withdraw", Args: "ID", Summary: "retire a blocker without an answer",
+			Op: "blocker.withdraw", Of: blocker, Done: "Withdrawn.",
+			Next: "Its task says what it does now: yardmaster task list"},
 	)...)
 }
 
@@ -87,8 +88,8 @@ func defineBlockerFill(fl *flag.FlagSet) tree.Action {
 		if o.ForPrograms() {
 			return o.Print(os.Stdout, b)
 		}
-		return act{done: "The fields that landed: {landed}. The blocker is {state}.",
-			next: "yardmaster blocker list has what is left."}.say(ctx, c, b, nil, nil)
+		return act.Act{Done: "The fields that landed: {landed}. The blocker is {state}.",
+			Next: "yardmaster blocker list has what is left."}.Say(ctx, c, b, nil, nil)
 	}
 }
 

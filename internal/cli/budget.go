@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
 )
@@ -75,19 +76,19 @@ func learnUnpriced(ctx context.Context, c *client.Client, answer map[string]any)
 }
 
 // capSays says what a cap does to calls without a price, besides how it is taken back.
-func capSays(of occasion) (done, next string) {
-	if of.answer["usd"] == nil && of.answer["operator_usd"] == nil {
+func capSays(of act.Occasion) (done, next string) {
+	if of.Answer["usd"] == nil && of.Answer["operator_usd"] == nil {
 		return "", ""
 	}
 	had := "."
-	switch n := object.Text(of.answer["unpriced_calls"]); n {
+	switch n := object.Text(of.Answer["unpriced_calls"]); n {
 	case "", "0":
 	case "1":
 		had = ": 1 call of this month had none."
 	default:
 		had = ": " + n + " calls of this month had none."
 	}
-	return of.done("The cap of a month, in US dollars: {0}."), of.next("Undo: yardmaster budget set {before.usd}") +
+	return of.Done("The cap of a month, in US dollars: {0}."), of.Next("Undo: yardmaster budget set {before.usd}") +
 		"\nWhile there is a cap, a call of a model without a known price is refused, and its task is held" + had +
 		"\nyardmaster key prices lists the prices that the account has set, yardmaster key prices set sets one."
 }

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"yardmaster/internal/box"
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
@@ -175,9 +176,9 @@ func TestTextIsInertOnATerminal(t *testing.T) {
 	}
 	looked := 0
 	for _, c := range commands() { // that only look, besides lists and views
-		a, _ := c.Does.(*act)
+		a, _ := c.Does.(*act.Act)
 		lists := c.Rows && !strings.HasSuffix(c.Words, " list") && !strings.HasSuffix(c.Words, " view")
-		if !lists && (a == nil || capability.All()[a.op].Method != http.MethodGet || a.perRepo) {
+		if !lists && (a == nil || capability.All()[a.Op].Method != http.MethodGet || a.PerRepo) {
 			continue
 		}
 		words := strings.Fields(c.Words)

@@ -17,6 +17,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/noun"
@@ -145,17 +146,17 @@ func TestActsSayWhatComesNext(t *testing.T) {
 	}
 	acts := 0
 	for _, c := range commands() {
-		a, _ := c.Does.(*act)
+		a, _ := c.Does.(*act.Act)
 		if a == nil {
 			continue
 		}
 		acts++
-		o := capability.All()[a.op]
+		o := capability.All()[a.Op]
 		switch {
 		case o == nil:
-			t.Errorf("%s calls %s, which there is not", a.words, a.op)
-		case o.Method != http.MethodGet && a.next == "":
-			t.Errorf("%s does not say what comes next", a.words)
+			t.Errorf("%s calls %s, which there is not", a.Words, a.Op)
+		case o.Method != http.MethodGet && a.Next == "":
+			t.Errorf("%s does not say what comes next", a.Words)
 		}
 	}
 	if acts < 50 {

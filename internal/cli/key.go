@@ -9,6 +9,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/output"
@@ -26,16 +27,16 @@ func keyCommands() []tree.Command {
 			Values:   map[string]tree.Values{"provider": tree.Fixed(providers...)}},
 		key.ListCommand("the account's model keys, masked"),
 		key.ViewCommand("one model key"),
-	}, commandsOf(
-		act{words: "key delete", args: "ID", summary: "take a key out of the pool and forget it", op: "billing.key_delete", of: key,
-			done: "The key {id} is forgotten.", next: "yardmaster key add puts one in its place.",
-			examples: []string{"yardmaster key delete @last"}},
-		act{words: "key price", args: "ID PRICE",
-			summary: "set what any model costs that is called over a key; null leaves it to the price tables", op: "billing.key_price_set",
-			of: key, plain: []string{"price"}, done: "Calls over {id} cost {1} from now on.",
-			next:    "yardmaster key view {id} shows the price of the key.",
-			earlier: rowBefore("key"), says: keyPriceSays,
-			examples: []string{`yardmaster key price @last '{"input_usd": 0.2, "output_usd": 0.8}'`}},
+	}, act.Commands(
+		act.Act{Words: "key delete", Args: "ID", Summary: "take a key out of the pool and forget it", Op: "billing.key_delete", Of: key,
+			Done: "The key {id} is forgotten.", Next: "yardmaster key add puts one in its place.",
+			Examples: []string{"yardmaster key delete @last"}},
+		act.Act{Words: "key price", Args: "ID PRICE",
+			Summary: "set what any model costs that is called over a key; null leaves it to the price tables", Op: "billing.key_price_set",
+			Of: key, Plain: []string{"price"}, Done: "Calls over {id} cost {1} from now on.",
+			Next:    "yardmaster key view {id} shows the price of the key.",
+			Earlier: rowBefore("key"), Says: keyPriceSays,
+			Examples: []string{`yardmaster key price @last '{"input_usd": 0.2, "output_usd": 0.8}'`}},
 	)...), priceCommands()...)
 }
 

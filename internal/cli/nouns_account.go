@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	flag "github.com/spf13/pflag"
 
-	"yardmaster/internal/app"
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/noun"
@@ -39,146 +37,146 @@ func accountCommands() []tree.Command {
 		noun.Attempt().NamedList("webhook deliveries", "the last 100 attempts, newest first"),
 		noun.SourceDelivery().ListUnder("source deliveries", "what came, and what became of it", source, "id"),
 		happened,
-	}, commandsOf(
-		act{words: "template set", args: "NAME", summary: "create or fully replace a template", op: "template.set", of: template,
-			more: "What is left out gets its default.", done: "The template {id} is set.",
-			next:   "yardmaster template view {id} shows all of it.",
-			before: "template.get", says: func(o occasion) (string, string) {
+	}, act.Commands(
+		act.Act{Words: "template set", Args: "NAME", Summary: "create or fully replace a template", Op: "template.set", Of: template,
+			More: "What is left out gets its default.", Done: "The template {id} is set.",
+			Next:   "yardmaster template view {id} shows all of it.",
+			Before: "template.get", Says: func(o act.Occasion) (string, string) {
 				switch {
-				case o.answer["created_at"] != nil && o.answer["created_at"] == o.answer["updated_at"]: // there was none of the account
-					return "", o.next("Undo: yardmaster template delete {id}")
-				case o.before == nil || o.before["created_at"] == nil:
+				case o.Answer["created_at"] != nil && o.Answer["created_at"] == o.Answer["updated_at"]: // there was none of the account
+					return "", o.Next("Undo: yardmaster template delete {id}")
+				case o.Before == nil || o.Before["created_at"] == nil:
 					return "", ""
 				}
-				return o.done("The template {id} is set, in the place of the one before."), "Undo: " + templateAgain(o.before)
+				return o.Done("The template {id} is set, in the place of the one before."), "Undo: " + templateAgain(o.Before)
 			},
-			examples: []string{"yardmaster template set codex --agent codex --model gpt-5"}},
-		act{words: "template delete", args: "NAME", summary: "delete a template", op: "template.delete", of: template,
-			done:   "The template {id} is gone.",
-			next:   "yardmaster template set {id} makes it anew.",
-			before: "template.get", says: func(o occasion) (string, string) {
-				if o.before == nil {
+			Examples: []string{"yardmaster template set codex --agent codex --model gpt-5"}},
+		act.Act{Words: "template delete", Args: "NAME", Summary: "delete a template", Op: "template.delete", Of: template,
+			Done:   "The template {id} is gone.",
+			Next:   "yardmaster template set {id} makes it anew.",
+			Before: "template.get", Says: func(o act.Occasion) (string, string) {
+				if o.Before == nil {
 					return "", ""
 				}
-				return "", "Undo: " + templateAgain(o.before)
+				return "", "Undo: " + templateAgain(o.Before)
 			}},
-		act{words: "token create", summary: "mint a token, which is shown once", op: "token.mint", made: token,
-			done: "{token}", next: "Undo: yardmaster token revoke {id}",
-			examples: []string{"yardmaster token create --name ci --scopes read:tasks --expires-in-days 30"}},
-		act{words: "token rename", args: "ID NAME", summary: "change its name", op: "token.rename", of: token,
-			plain: []string{"name"}, done: "It is called {1} now.",
-			next: "yardmaster token list shows all.", earlier: rowBefore("token"), says: func(o occasion) (string, string) {
-				if o.before["name"] == nil {
+		act.Act{Words: "token create", Summary: "mint a token, which is shown once", Op: "token.mint", Made: token,
+			Done: "{token}", Next: "Undo: yardmaster token revoke {id}",
+			Examples: []string{"yardmaster token create --name ci --scopes read:tasks --expires-in-days 30"}},
+		act.Act{Words: "token rename", Args: "ID NAME", Summary: "change its name", Op: "token.rename", Of: token,
+			Plain: []string{"name"}, Done: "It is called {1} now.",
+			Next: "yardmaster token list shows all.", Earlier: rowBefore("token"), Says: func(o act.Occasion) (string, string) {
+				if o.Before["name"] == nil {
 					return "", ""
 				}
-				return "", o.next("Undo: yardmaster token rename {id} {before.name}")
+				return "", o.Next("Undo: yardmaster token rename {id} {before.name}")
 			}},
-		act{words: "token revoke", args: "ID", summary: "end a token", op: "token.revoke", of: token,
-			done: "The token {id} is good for nothing any more.", earlier: rowBefore("token"),
-			next: "yardmaster token create makes another."},
+		act.Act{Words: "token revoke", Args: "ID", Summary: "end a token", Op: "token.revoke", Of: token,
+			Done: "The token {id} is good for nothing any more.", Earlier: rowBefore("token"),
+			Next: "yardmaster token create makes another."},
 	), []tree.Command{byAddress(
-		act{words: "member invite", summary: "invite a registered user, or an address", op: "member.invite",
-			says: func(o occasion) (string, string) {
-				if login := object.Text(object.Map(o.answer["member"])["login"]); login != "" {
-					return o.done("{member.login} belongs to the account now, as {member.role}."),
-						o.next("Undo: yardmaster member remove {member.login}")
+		act.Act{Words: "member invite", Summary: "invite a registered user, or an address", Op: "member.invite",
+			Says: func(o act.Occasion) (string, string) {
+				if login := object.Text(object.Map(o.Answer["member"])["login"]); login != "" {
+					return o.Done("{member.login} belongs to the account now, as {member.role}."),
+						o.Next("Undo: yardmaster member remove {member.login}")
 				}
-				if login := object.Text(object.Map(o.answer["invitation"])["login"]); login != "" {
-					return o.done("{invitation.login} is invited, as {invitation.role}, if anybody has that login."),
-						o.next("They see it when they sign in, and accept. Undo: yardmaster invitation revoke {invitation.id}")
+				if login := object.Text(object.Map(o.Answer["invitation"])["login"]); login != "" {
+					return o.Done("{invitation.login} is invited, as {invitation.role}, if anybody has that login."),
+						o.Next("They see it when they sign in, and accept. Undo: yardmaster invitation revoke {invitation.id}")
 				}
 				link := ""
-				if o.answer["link"] != nil {
+				if o.Answer["link"] != nil {
 					link = "\nTheir link, which works once: {link}"
 				}
-				return o.done("{invitation.email} is invited, as {invitation.role}.") + o.done(link),
-					o.next("Where the server sends no mail, send it. Undo: yardmaster invitation revoke {invitation.id}")
+				return o.Done("{invitation.email} is invited, as {invitation.role}.") + o.Done(link),
+					o.Next("Where the server sends no mail, send it. Undo: yardmaster invitation revoke {invitation.id}")
 			},
-			next:     "yardmaster member list shows who belongs to the account.",
-			examples: []string{"yardmaster member invite bob@example.com --role member", "yardmaster member invite --login bob"}},
-	)}, commandsOf(
-		act{words: "member role", args: "MEMBER ROLE", summary: "change what a member may do", op: "member.set_role",
-			of: member, plain: []string{"role"},
-			done: "Their role is {1} now.", next: "yardmaster member list shows all.",
-			earlier: rowBefore("member"), says: func(o occasion) (string, string) {
-				if o.before == nil || o.before["role"] == o.plain[1] {
+			Next:     "yardmaster member list shows who belongs to the account.",
+			Examples: []string{"yardmaster member invite bob@example.com --role member", "yardmaster member invite --login bob"}},
+	)}, act.Commands(
+		act.Act{Words: "member role", Args: "MEMBER ROLE", Summary: "change what a member may do", Op: "member.set_role",
+			Of: member, Plain: []string{"role"},
+			Done: "Their role is {1} now.", Next: "yardmaster member list shows all.",
+			Earlier: rowBefore("member"), Says: func(o act.Occasion) (string, string) {
+				if o.Before == nil || o.Before["role"] == o.Plain[1] {
 					return "", ""
 				}
-				return o.done("{before.login} is {1} now."), o.next("Undo: yardmaster member role {before.login} {before.role}")
+				return o.Done("{before.login} is {1} now."), o.Next("Undo: yardmaster member role {before.login} {before.role}")
 			},
-			examples: []string{"yardmaster member role bob admin"}},
-		act{words: "member remove", args: "MEMBER", summary: "remove a member; their tokens of the account stop",
-			op: "member.remove", of: member,
-			done: "They are no member any more.", next: "yardmaster member invite adds them again.",
-			earlier: rowBefore("member"), says: func(o occasion) (string, string) {
-				if o.before == nil {
+			Examples: []string{"yardmaster member role bob admin"}},
+		act.Act{Words: "member remove", Args: "MEMBER", Summary: "remove a member; their tokens of the account stop",
+			Op: "member.remove", Of: member,
+			Done: "They are no member any more.", Next: "yardmaster member invite adds them again.",
+			Earlier: rowBefore("member"), Says: func(o act.Occasion) (string, string) {
+				if o.Before == nil {
 					return "", ""
 				}
-				return o.done("{before.login} is no member any more."),
-					o.next("Undo: yardmaster member invite --login {before.login} --role {before.role}")
+				return o.Done("{before.login} is no member any more."),
+					o.Next("Undo: yardmaster member invite --login {before.login} --role {before.role}")
 			}},
 	), []tree.Command{{Words: "member leave", Summary: "open the page on which you leave the account; your tokens of it stop then",
 		Define: tree.Nothing(runMemberLeave),
 		More:   "A token cannot leave: it takes you, signed in in a browser. Who manages the account can have you back."},
-	}, commandsOf(
-		act{words: "invitation revoke", args: "ID", summary: "withdraw an invitation", op: "member.revoke_invitation",
-			of: invitation, done: "Withdrawn.",
-			next: "yardmaster member invite makes another."},
-		act{words: "webhook create", summary: "have events sent to an address", op: "webhook.create", made: webhook,
-			next:     "Undo: yardmaster webhook delete {id}",
-			examples: []string{"yardmaster webhook create --name ci --url https://ci.example.com/hook --events pr.merged"}},
-		act{words: "webhook test", args: "ID", summary: "send a test.ping", op: "webhook.test", of: webhook,
-			next: "yardmaster webhook deliveries shows what became of it."},
-		act{words: "webhook revive", args: "ID", summary: "send events again to one that was unhealthy",
-			op: "webhook.revive", of: webhook, done: "Events are sent there again.",
-			next: "yardmaster webhook deliveries shows what becomes of them."},
-		act{words: "webhook delete", args: "ID", summary: "delete a webhook", op: "webhook.delete", of: webhook, done: "Deleted.",
-			next: "yardmaster webhook create makes another."},
-		act{words: "webhook redeliver", args: "ID", summary: "send the event of an attempt once more", op: "webhook.redeliver",
-			of: noun.Attempt(), done: "It is sent again.", next: "yardmaster webhook deliveries shows what becomes of it.",
-			examples: []string{"yardmaster webhook redeliver @last"}},
-		act{words: "source connect", summary: "connect a system whose deliveries become asks",
-			op: "integration.source_connect", made: source,
-			next:     "Undo: yardmaster source disconnect {id}",
-			examples: []string{"yardmaster source connect --name errors --kind sentry --projects front-end=acme/web"}},
-		act{words: "source update", args: "ID", summary: "change what is done with its deliveries",
-			op: "integration.update", of: source, done: "Changed.",
-			next: "yardmaster source view {id} shows it."},
-		act{words: "source rotate", args: "ID", summary: "give it another secret; the one before is good for 24 hours more",
-			op: "integration.rotate", of: source, secretFile: "secret",
-			more: "The server makes one, or takes with --secret-file the one that the other system has made.",
-			next: "yardmaster source deliveries {id} shows what comes."},
-		act{words: "source disconnect", args: "ID", summary: "disconnect a system", op: "integration.disconnect",
-			of: source, done: "Disconnected.",
-			next: "yardmaster source connect makes it anew, with another secret."},
-		act{words: "budget view", summary: "what the account may spend in a month, and has spent in this one", op: "billing.spend_cap_get",
-			plainly: plainBudget,
-			next:    "yardmaster budget usage has it member by member."},
-		act{words: "budget usage", summary: "what models cost in a month, member by member", op: "billing.usage",
-			plainly: plainUsage, tables: usageTables,
-			examples: []string{"yardmaster budget usage --month 2026-11"}},
-		act{words: "budget set", args: "USD",
-			summary: "cap what the account may spend in a month; null takes the cap away", op: "billing.spend_cap_set",
-			plain: []string{"usd"}, done: "The cap of a month, in US dollars: {0}.",
-			next: "Undo: yardmaster budget set {before.usd}", before: "billing.spend_cap_get", learn: learnUnpriced, says: capSays,
-			examples: []string{"yardmaster budget set 250"}},
-		act{words: "budget member", args: "MEMBER USD", summary: "cap what one member's work may cost in a month",
-			op: "billing.member_cap_set", of: member,
-			plain: []string{"usd"}, done: "The cap of a month, in US dollars: {1}.", next: "Undo: yardmaster budget member {0} null",
-			earlier: capBefore, says: func(o occasion) (string, string) {
-				if o.before["cap_usd"] == nil {
+	}, act.Commands(
+		act.Act{Words: "invitation revoke", Args: "ID", Summary: "withdraw an invitation", Op: "member.revoke_invitation",
+			Of: invitation, Done: "Withdrawn.",
+			Next: "yardmaster member invite makes another."},
+		act.Act{Words: "webhook create", Summary: "have events sent to an address", Op: "webhook.create", Made: webhook,
+			Next:     "Undo: yardmaster webhook delete {id}",
+			Examples: []string{"yardmaster webhook create --name ci --url https://ci.example.com/hook --events pr.merged"}},
+		act.Act{Words: "webhook test", Args: "ID", Summary: "send a test.ping", Op: "webhook.test", Of: webhook,
+			Next: "yardmaster webhook deliveries shows what became of it."},
+		act.Act{Words: "webhook revive", Args: "ID", Summary: "send events again to one that was unhealthy",
+			Op: "webhook.revive", Of: webhook, Done: "Events are sent there again.",
+			Next: "yardmaster webhook deliveries shows what becomes of them."},
+		act.Act{Words: "webhook delete", Args: "ID", Summary: "delete a webhook", Op: "webhook.delete", Of: webhook, Done: "Deleted.",
+			Next: "yardmaster webhook create makes another."},
+		act.Act{Words: "webhook redeliver", Args: "ID", Summary: "send the event of an attempt once more", Op: "webhook.redeliver",
+			Of: noun.Attempt(), Done: "It is sent again.", Next: "yardmaster webhook deliveries shows what becomes of it.",
+			Examples: []string{"yardmaster webhook redeliver @last"}},
+		act.Act{Words: "source connect", Summary: "connect a system whose deliveries become asks",
+			Op: "integration.source_connect", Made: source,
+			Next:     "Undo: yardmaster source disconnect {id}",
+			Examples: []string{"yardmaster source connect --name errors --kind sentry --projects front-end=acme/web"}},
+		act.Act{Words: "source update", Args: "ID", Summary: "change what is done with its deliveries",
+			Op: "integration.update", Of: source, Done: "Changed.",
+			Next: "yardmaster source view {id} shows it."},
+		act.Act{Words: "source rotate", Args: "ID", Summary: "give it another secret; the one before is good for 24 hours more",
+			Op: "integration.rotate", Of: source, SecretFile: "secret",
+			More: "The server makes one, or takes with --secret-file the one that the other system has made.",
+			Next: "yardmaster source deliveries {id} shows what comes."},
+		act.Act{Words: "source disconnect", Args: "ID", Summary: "disconnect a system", Op: "integration.disconnect",
+			Of: source, Done: "Disconnected.",
+			Next: "yardmaster source connect makes it anew, with another secret."},
+		act.Act{Words: "budget view", Summary: "what the account may spend in a month, and has spent in this one", Op: "billing.spend_cap_get",
+			Plainly: plainBudget,
+			Next:    "yardmaster budget usage has it member by member."},
+		act.Act{Words: "budget usage", Summary: "what models cost in a month, member by member", Op: "billing.usage",
+			Plainly: plainUsage, Tables: usageTables,
+			Examples: []string{"yardmaster budget usage --month 2026-11"}},
+		act.Act{Words: "budget set", Args: "USD",
+			Summary: "cap what the account may spend in a month; null takes the cap away", Op: "billing.spend_cap_set",
+			Plain: []string{"usd"}, Done: "The cap of a month, in US dollars: {0}.",
+			Next: "Undo: yardmaster budget set {before.usd}", Before: "billing.spend_cap_get", Learn: learnUnpriced, Says: capSays,
+			Examples: []string{"yardmaster budget set 250"}},
+		act.Act{Words: "budget member", Args: "MEMBER USD", Summary: "cap what one member's work may cost in a month",
+			Op: "billing.member_cap_set", Of: member,
+			Plain: []string{"usd"}, Done: "The cap of a month, in US dollars: {1}.", Next: "Undo: yardmaster budget member {0} null",
+			Earlier: capBefore, Says: func(o act.Occasion) (string, string) {
+				if o.Before["cap_usd"] == nil {
 					return "", ""
 				}
-				return "", o.next("Undo: yardmaster budget member {0} {before.cap_usd}")
+				return "", o.Next("Undo: yardmaster budget member {0} {before.cap_usd}")
 			}},
-		act{words: "budget task", args: "ID USD", summary: "give a task another budget; null takes it away",
-			op: "task.budget_set", of: noun.Called("task"),
-			plain: []string{"usd"}, done: "What the task may spend, in US dollars: {1}.",
-			next: "Undo: yardmaster budget task {0} {before.budget.usd}", before: "task.run_status"},
-		act{words: "budget plan", args: "ID USD",
-			summary: "cap what a plan's tasks may spend together; null takes the cap away", op: "plan.budget_set",
-			of: noun.Called("plan"), plain: []string{"usd"}, done: "What the plan may spend, in US dollars: {1}.",
-			next: "Undo: yardmaster budget plan {0} {before.budget_usd}", before: "plan.get"},
+		act.Act{Words: "budget task", Args: "ID USD", Summary: "give a task another budget; null takes it away",
+			Op: "task.budget_set", Of: noun.Called("task"),
+			Plain: []string{"usd"}, Done: "What the task may spend, in US dollars: {1}.",
+			Next: "Undo: yardmaster budget task {0} {before.budget.usd}", Before: "task.run_status"},
+		act.Act{Words: "budget plan", Args: "ID USD",
+			Summary: "cap what a plan's tasks may spend together; null takes the cap away", Op: "plan.budget_set",
+			Of: noun.Called("plan"), Plain: []string{"usd"}, Done: "What the plan may spend, in US dollars: {1}.",
+			Next: "Undo: yardmaster budget plan {0} {before.budget_usd}", Before: "plan.get"},
 	))
 }
 
@@ -192,33 +190,9 @@ func runMemberLeave(ctx context.Context, _ []string) error {
 	return nil
 }
 
-// inSeconds tells whether an input of that description is a number of seconds.
-func inSeconds(doc string) bool { return strings.HasPrefix(doc, "seconds") }
-
-// seconds is an input that is a number of seconds for a length of time such as 30m or 7d; any other input as it is.
-func seconds(o *app.Op, name, text string) string {
-	is := false
-	for _, in := range o.Inputs() {
-		is = is || in.Name == name && inSeconds(in.Doc)
-	}
-	if !is {
-		return text
-	}
-	if days, whole := strings.CutSuffix(text, "d"); whole {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 10_000 {
-			text = strconv.Itoa(24*n) + "h"
-		}
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d%time.Second != 0 {
-		return text
-	}
-	return strconv.Itoa(int(d / time.Second))
-}
-
 // byAddress is the command of an act that takes an address as its argument, in the place of --email.
-func byAddress(a act) tree.Command {
-	c := a.command()
+func byAddress(a act.Act) tree.Command {
+	c := a.Command()
 	define := c.Define
 	c.Args, c.Define = "[ADDRESS]", func(fl *flag.FlagSet) tree.Action {
 		do := define(fl)
@@ -255,24 +229,24 @@ func secretCommands() []tree.Command {
 			return ofAccount.RunList(ctx, l)
 		}
 	}
-	set := eitherSecret(act{words: "secret set", args: "NAME",
-		summary: "keep a secret (read from standard input), in the place of what had its name",
-		secret:  "value", prompt: "Value", plain: []string{"name"},
-		done: "{0} is kept; agents get it from their next run on.", next: "Undo: yardmaster secret delete {0}{flags}",
-		says: func(o occasion) (string, string) {
-			if o.before == nil {
+	set := eitherSecret(act.Act{Words: "secret set", Args: "NAME",
+		Summary: "keep a secret (read from standard input), in the place of what had its name",
+		Secret:  "value", Prompt: "Value", Plain: []string{"name"},
+		Done: "{0} is kept; agents get it from their next run on.", Next: "Undo: yardmaster secret delete {0}{flags}",
+		Says: func(o act.Occasion) (string, string) {
+			if o.Before == nil {
 				return "", ""
 			}
-			return o.done("{0} is kept, in the place of the value before; agents get it from their next run on."),
-				o.next("The value before is gone: no command brings it back. yardmaster secret delete {0}{flags} takes this one away.")
+			return o.Done("{0} is kept, in the place of the value before; agents get it from their next run on."),
+				o.Next("The value before is gone: no command brings it back. yardmaster secret delete {0}{flags} takes this one away.")
 		},
-		examples: []string{"yardmaster secret set NPM_TOKEN < token.txt",
+		Examples: []string{"yardmaster secret set NPM_TOKEN < token.txt",
 			"yardmaster secret set NPM_TOKEN --repo acme/web --delivery broker --hosts packages.example.com"}},
 		"secret.set", "project_secret.set")
 	set.Values["delivery"] = tree.Fixed("env", "broker")
-	gone := eitherSecret(act{words: "secret delete", args: "NAME", summary: "delete a secret",
-		plain: []string{"name"}, done: "{0} is deleted.",
-		next: "The value is gone: no command brings it back. yardmaster secret set {0}{flags} keeps another.", examples: []string{"yardmaster secret delete NPM_TOKEN"}},
+	gone := eitherSecret(act.Act{Words: "secret delete", Args: "NAME", Summary: "delete a secret",
+		Plain: []string{"name"}, Done: "{0} is deleted.",
+		Next: "The value is gone: no command brings it back. yardmaster secret set {0}{flags} keeps another.", Examples: []string{"yardmaster secret delete NPM_TOKEN"}},
 		"secret.delete", "project_secret.delete")
 	gone.Values["NAME"] = noun.NamesOf(ofAccount)
 	gone.Picks = func(ctx context.Context, prompt, repo string) (string, error) {
@@ -286,27 +260,27 @@ func secretCommands() []tree.Command {
 
 // eitherSecret is an act on a secret of the account, and on one of a repository where
 // --repo names it.
-func eitherSecret(a act, account, ofRepo string) tree.Command {
-	a.op, a.place = account, " among those of the account; --repo OWNER/NAME names the repository of one"
-	c := a.command()
+func eitherSecret(a act.Act, account, ofRepo string) tree.Command {
+	a.Op, a.Place = account, " among those of the account; --repo OWNER/NAME names the repository of one"
+	c := a.Command()
 	c.Define = func(fl *flag.FlagSet) tree.Action {
 		var environment *flag.Flag
-		a.earlier = func(ctx context.Context, c *client.Client, plain []string) any {
+		a.Earlier = func(ctx context.Context, c *client.Client, plain []string) any {
 			return secretBefore(ctx, c, noun.Called("secret"), nil, plain[0], environment)
 		}
-		inAccount := a.define(fl)
+		inAccount := a.Define(fl)
 		environment = fl.Lookup("environment")
 		b := a
-		b.op, b.perRepo, b.place = ofRepo, true, " in that repository"
+		b.Op, b.PerRepo, b.Place = ofRepo, true, " in that repository"
 		own := flag.NewFlagSet("", flag.ContinueOnError)
-		b.earlier = func(ctx context.Context, c *client.Client, plain []string) any {
+		b.Earlier = func(ctx context.Context, c *client.Client, plain []string) any {
 			in, err := noun.InRepo(ctx, own.Lookup("repo").Value.String(), nil)
 			if err != nil {
 				return nil
 			}
 			return secretBefore(ctx, c, noun.Called("repo-secret"), in, plain[0], environment)
 		}
-		withinRepo := b.define(own)
+		withinRepo := b.Define(own)
 		repo := fl.String("repo", "", "`OWNER/NAME`: a secret of the repository, in the place of the account's")
 		return func(ctx context.Context, plain []string) error {
 			if *repo == "" {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
@@ -39,64 +40,64 @@ func workNouns() []tree.Command {
 				"yardmaster notification settings task_done.email=on", `yardmaster notification settings --quiet "22:00-07:00 Europe/Berlin"`}},
 		digest.ListCommand("the digests"),
 		digest.ViewCommand("one digest"),
-	}, commandsOf(
-		act{words: "escalation resolve", args: "ID [NOTE]…", summary: "say that a person has dealt with it",
-			op: "escalation.resolve", of: escalation,
-			plain: []string{"note"}, done: "{id} is resolved.", next: "yardmaster escalation list --state open has what is left.",
-			examples: []string{`yardmaster escalation resolve @last "We keep the old format."`}},
-		act{words: "session replay", args: "ID",
-			summary: "what another policy would have decided in a finished session", op: "session.replay", of: session,
-			text: "yml", more: "The policy file is given with --file.",
-			next:     "Nothing has changed.",
-			examples: []string{"yardmaster session replay @last --file policy.yml"}},
-		act{words: "session message", args: "RUN [TEXT]…", summary: "say something to the agent of a live run",
-			op: "session.message", plain: []string{"runId"}, picks: pickRun,
-			text: "message", next: "yardmaster session watch shows what the agent does then.",
-			examples: []string{`yardmaster session message RUN "Leave the parser alone."`}},
-		act{words: "issue escalate", args: "ID [REASON]…", summary: "ask a person to decide about an issue",
-			op: "issue.escalate", of: issue, text: "reason",
-			done: "A person is asked.", next: "yardmaster escalation list --state open shows the question.",
-			examples: []string{`yardmaster issue escalate acme/web#12 --category unclear "Which browsers are meant?"`}},
-		act{words: "issue handoff", args: "ID [REASON]…", summary: "hand an issue to a webhook of the account",
-			op: "issue.handoff", of: issue, text: "reason",
-			done: "It is handed off.", next: "yardmaster webhook deliveries shows what became of it."},
-		act{words: "schedule create", summary: "file an ask again and again", op: "schedule.create", made: schedule,
-			done: "Schedule {id} is made.", says: filesNext("Schedule {id} is made; it files its ask next at {next_at}."),
-			next:     "Undo: yardmaster schedule delete {id}",
-			examples: []string{`yardmaster schedule create --title "Update dependencies" --body "Raise what is newer." --cron "0 6 * * 1-5"`}},
-		act{words: "schedule update", args: "ID", summary: "change a schedule", op: "schedule.update", of: schedule,
-			done: "Changed.", says: filesNext("Changed: it files its ask next at {next_at}."),
-			next: "yardmaster schedule view {id} shows it all."},
-		act{words: "schedule pause", args: "ID", summary: "have it file nothing", op: "schedule.update", of: schedule,
-			fixed: map[string]string{"paused": "true"},
-			done:  "Paused.", next: "Undo: yardmaster schedule resume {id}"},
-		act{words: "schedule resume", args: "ID", summary: "have it file asks again", op: "schedule.update",
-			of: schedule, fixed: map[string]string{"paused": "false"},
-			done: "It files its ask again.", says: filesNext("It files its ask next at {next_at}."),
-			next: "Undo: yardmaster schedule pause {id}"},
-		act{words: "schedule run", args: "ID", summary: "file its ask now, besides its times", op: "schedule.run_now", of: schedule,
-			done: "Its ask {ask_id} is filed.", next: "yardmaster ask view {ask_id} shows what becomes of it."},
-		act{words: "schedule delete", args: "ID", summary: "delete a schedule", op: "schedule.delete", of: schedule, done: "Deleted.",
-			next: "yardmaster schedule create makes another."},
-		act{words: "notification read", args: "ID", summary: "mark it as read", op: "notification.read", of: notification, done: "Read.",
-			next: "Undo: yardmaster notification unread {id}"},
-		act{words: "notification unread", args: "ID", summary: "mark it as unread again", op: "notification.unread",
-			of: notification, done: "Unread.",
-			next: "Undo: yardmaster notification read {id}"},
-		act{words: "notification archive", args: "ID", summary: "put it away", op: "notification.archive",
-			of: notification, done: "Archived.",
-			next: "Undo: yardmaster notification unread {id}"},
-		act{words: "notification read-all", summary: "mark all as read", op: "notification.read_all", done: "All are read.",
-			next: "yardmaster notification list --state all still has them."},
+	}, act.Commands(
+		act.Act{Words: "escalation resolve", Args: "ID [NOTE]…", Summary: "say that a person has dealt with it",
+			Op: "escalation.resolve", Of: escalation,
+			Plain: []string{"note"}, Done: "{id} is resolved.", Next: "yardmaster escalation list --state open has what is left.",
+			Examples: []string{`yardmaster escalation resolve @last "We keep the old format."`}},
+		act.Act{Words: "session replay", Args: "ID",
+			Summary: "what another policy would have decided in a finished session", Op: "session.replay", Of: session,
+			Text: "yml", More: "The policy file is given with --file.",
+			Next:     "Nothing has changed.",
+			Examples: []string{"yardmaster session replay @last --file policy.yml"}},
+		act.Act{Words: "session message", Args: "RUN [TEXT]…", Summary: "say something to the agent of a live run",
+			Op: "session.message", Plain: []string{"runId"}, Picks: pickRun,
+			Text: "message", Next: "yardmaster session watch shows what the agent does then.",
+			Examples: []string{`yardmaster session message RUN "Leave the parser alone."`}},
+		act.Act{Words: "issue escalate", Args: "ID [REASON]…", Summary: "ask a person to decide about an issue",
+			Op: "issue.escalate", Of: issue, Text: "reason",
+			Done: "A person is asked.", Next: "yardmaster escalation list --state open shows the question.",
+			Examples: []string{`yardmaster issue escalate acme/web#12 --category unclear "Which browsers are meant?"`}},
+		act.Act{Words: "issue handoff", Args: "ID [REASON]…", Summary: "hand an issue to a webhook of the account",
+			Op: "issue.handoff", Of: issue, Text: "reason",
+			Done: "It is handed off.", Next: "yardmaster webhook deliveries shows what became of it."},
+		act.Act{Words: "schedule create", Summary: "file an ask again and again", Op: "schedule.create", Made: schedule,
+			Done: "Schedule {id} is made.", Says: filesNext("Schedule {id} is made; it files its ask next at {next_at}."),
+			Next:     "Undo: yardmaster schedule delete {id}",
+			Examples: []string{`yardmaster schedule create --title "Update dependencies" --body "Raise what is newer." --cron "0 6 * * 1-5"`}},
+		act.Act{Words: "schedule update", Args: "ID", Summary: "change a schedule", Op: "schedule.update", Of: schedule,
+			Done: "Changed.", Says: filesNext("Changed: it files its ask next at {next_at}."),
+			Next: "yardmaster schedule view {id} shows it all."},
+		act.Act{Words: "schedule pause", Args: "ID", Summary: "have it file nothing", Op: "schedule.update", Of: schedule,
+			Fixed: map[string]string{"paused": "true"},
+			Done:  "Paused.", Next: "Undo: yardmaster schedule resume {id}"},
+		act.Act{Words: "schedule resume", Args: "ID", Summary: "have it file asks again", Op: "schedule.update",
+			Of: schedule, Fixed: map[string]string{"paused": "false"},
+			Done: "It files its ask again.", Says: filesNext("It files its ask next at {next_at}."),
+			Next: "Undo: yardmaster schedule pause {id}"},
+		act.Act{Words: "schedule run", Args: "ID", Summary: "file its ask now, besides its times", Op: "schedule.run_now", Of: schedule,
+			Done: "Its ask {ask_id} is filed.", Next: "yardmaster ask view {ask_id} shows what becomes of it."},
+		act.Act{Words: "schedule delete", Args: "ID", Summary: "delete a schedule", Op: "schedule.delete", Of: schedule, Done: "Deleted.",
+			Next: "yardmaster schedule create makes another."},
+		act.Act{Words: "notification read", Args: "ID", Summary: "mark it as read", Op: "notification.read", Of: notification, Done: "Read.",
+			Next: "Undo: yardmaster notification unread {id}"},
+		act.Act{Words: "notification unread", Args: "ID", Summary: "mark it as unread again", Op: "notification.unread",
+			Of: notification, Done: "Unread.",
+			Next: "Undo: yardmaster notification read {id}"},
+		act.Act{Words: "notification archive", Args: "ID", Summary: "put it away", Op: "notification.archive",
+			Of: notification, Done: "Archived.",
+			Next: "Undo: yardmaster notification unread {id}"},
+		act.Act{Words: "notification read-all", Summary: "mark all as read", Op: "notification.read_all", Done: "All are read.",
+			Next: "yardmaster notification list --state all still has them."},
 	))
 }
 
 // filesNext says when a schedule files its ask next, as ages are told, if it files any.
-func filesNext(done string) func(o occasion) (string, string) {
-	return func(o occasion) (string, string) {
-		if o.answer["next_at"] == nil { // it is paused
+func filesNext(done string) func(o act.Occasion) (string, string) {
+	return func(o act.Occasion) (string, string) {
+		if o.Answer["next_at"] == nil { // it is paused
 			return "", ""
 		}
-		return client.Times(o.done(done), time.Now()), ""
+		return client.Times(o.Done(done), time.Now()), ""
 	}
 }

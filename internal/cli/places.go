@@ -10,6 +10,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
@@ -20,18 +21,18 @@ import (
 
 func repoCommands() []tree.Command {
 	repo := noun.Called("repo")
-	set := commandsOf(
-		act{words: "repo enable", args: "OWNER/NAME", summary: "let agents work in a repository",
-			op: "project.update", of: repo, fixed: map[string]string{"enabled": "true"},
-			done: "Agents work in {id}.", next: "Undo: yardmaster repo remove {id}"},
-		act{words: "repo remove", args: "OWNER/NAME",
-			summary: "take a repository out of use: its tasks wait, and new ones are refused", op: "project.update", of: repo,
-			more:  "What is in it stays, at its code host and here.",
-			fixed: map[string]string{"enabled": "false"},
-			done:  "No agent works in {id} any more; nothing of it is deleted.", next: "Undo: yardmaster repo enable {id}"},
-		act{words: "repo setup", args: "OWNER/NAME",
-			summary: "send an agent to give a repository scripts, tools and notes for agents", op: "project.setup", of: repo,
-			next: "Follow it with: yardmaster task watch {task_id}"},
+	set := act.Commands(
+		act.Act{Words: "repo enable", Args: "OWNER/NAME", Summary: "let agents work in a repository",
+			Op: "project.update", Of: repo, Fixed: map[string]string{"enabled": "true"},
+			Done: "Agents work in {id}.", Next: "Undo: yardmaster repo remove {id}"},
+		act.Act{Words: "repo remove", Args: "OWNER/NAME",
+			Summary: "take a repository out of use: its tasks wait, and new ones are refused", Op: "project.update", Of: repo,
+			More:  "What is in it stays, at its code host and here.",
+			Fixed: map[string]string{"enabled": "false"},
+			Done:  "No agent works in {id} any more; nothing of it is deleted.", Next: "Undo: yardmaster repo enable {id}"},
+		act.Act{Words: "repo setup", Args: "OWNER/NAME",
+			Summary: "send an agent to give a repository scripts, tools and notes for agents", Op: "project.setup", Of: repo,
+			Next: "Follow it with: yardmaster task watch {task_id}"},
 	)
 	set = append(set, tree.Command{Words: "repo settings", Answers: "project.settings", Args: "OWNER/NAME", Of: repo,
 		Values: map[string]tree.Values{}, Define: defineRepoSettings,
@@ -79,40 +80,40 @@ func boxCommands() []tree.Command {
 		{Words: "box agents", Summary: "the coding agents of this machine's box, and what is missing", Define: defineBoxAgents},
 		{Words: "box agents install", Args: "NAME",
 			Summary: "fetch what drives a coding agent from npm into this machine's box", Define: defineBoxAgentsInstall},
-	}, commandsOf(
-		act{words: "box drain", args: "ID", summary: "give back its work, saved, and take none", op: "box.drain",
-			of: boxes, fixed: map[string]string{"resume": "false"},
-			done: "It takes no more work.", next: "Undo: yardmaster box resume {id}"},
-		act{words: "box resume", args: "ID", summary: "let it take work again", op: "box.drain", of: boxes,
-			fixed: map[string]string{"resume": "true"},
-			done:  "It takes work again.", next: "Undo: yardmaster box drain {id}"},
-		act{words: "box owner", args: "ID TARGET", summary: "choose whose work it takes: org, shared, or user with --member",
-			op: "box.set_owner", of: boxes, plain: []string{"target"}, memberFlag: "owner_id",
-			before: "box.get", done: "Its work is that of: {owner.target}.", next: "Undo: yardmaster box owner {id} {before.owner.target}",
-			says: func(o occasion) (string, string) {
-				if o.answer["consent"] == "pending" {
-					return o.done("They were asked, and nothing has changed: they agree in the dashboard, under Settings, You."), ""
+	}, act.Commands(
+		act.Act{Words: "box drain", Args: "ID", Summary: "give back its work, saved, and take none", Op: "box.drain",
+			Of: boxes, Fixed: map[string]string{"resume": "false"},
+			Done: "It takes no more work.", Next: "Undo: yardmaster box resume {id}"},
+		act.Act{Words: "box resume", Args: "ID", Summary: "let it take work again", Op: "box.drain", Of: boxes,
+			Fixed: map[string]string{"resume": "true"},
+			Done:  "It takes work again.", Next: "Undo: yardmaster box drain {id}"},
+		act.Act{Words: "box owner", Args: "ID TARGET", Summary: "choose whose work it takes: org, shared, or user with --member",
+			Op: "box.set_owner", Of: boxes, Plain: []string{"target"}, MemberFlag: "owner_id",
+			Before: "box.get", Done: "Its work is that of: {owner.target}.", Next: "Undo: yardmaster box owner {id} {before.owner.target}",
+			Says: func(o act.Occasion) (string, string) {
+				if o.Answer["consent"] == "pending" {
+					return o.Done("They were asked, and nothing has changed: they agree in the dashboard, under Settings, You."), ""
 				}
-				if object.Map(o.before["owner"])["target"] != "user" {
+				if object.Map(o.Before["owner"])["target"] != "user" {
 					return "", ""
 				}
-				return "", o.next("Undo: yardmaster box owner {id} user --member {before.owner.id}")
+				return "", o.Next("Undo: yardmaster box owner {id} user --member {before.owner.id}")
 			},
-			examples: []string{"yardmaster box owner builder org", "yardmaster box owner builder user --member ada"}},
-		act{words: "box mine", summary: "the boxes that work for you alone, in which accounts, and those that you are asked to own",
-			op: "self.runner_list", examples: []string{"yardmaster box mine"}},
-		act{words: "box mine withdraw", args: "BOX-ID ACCOUNT-ID", summary: "take back that a box works for you there, or decline to own it",
-			op: "self.runner_withdraw", plain: []string{"id", "account_id"},
-			done: "It takes nothing of yours there. To agree again takes a browser: Settings, You.", next: "What is left: yardmaster box mine",
-			examples: []string{"yardmaster box mine withdraw 01a22378-e54e-7d85-9846-37f058c0da96 01a22379-8496-7c0d-81d8-905bae8229d9"}},
-		act{words: "box decommission", args: "ID", summary: "drain it, and then revoke it and take it off the list",
-			op: "box.decommission", of: boxes,
-			done: "It is revoked once it has handed its work back.", next: "Until then, undo: yardmaster box resume {id}"},
-		act{words: "box revoke", args: "ID", summary: "cut it off for good, at once", op: "box.revoke", of: boxes,
-			done: "It is cut off; what it was doing begins again elsewhere.",
-			next: "yardmaster box join on the machine enrolls it anew."},
-		act{words: "box enroll", summary: "mint a one-time enrollment token for another machine", op: "box.add",
-			next: "On the machine: yardmaster box join --url ADDRESS --token TOKEN"},
+			Examples: []string{"yardmaster box owner builder org", "yardmaster box owner builder user --member ada"}},
+		act.Act{Words: "box mine", Summary: "the boxes that work for you alone, in which accounts, and those that you are asked to own",
+			Op: "self.runner_list", Examples: []string{"yardmaster box mine"}},
+		act.Act{Words: "box mine withdraw", Args: "BOX-ID ACCOUNT-ID", Summary: "take back that a box works for you there, or decline to own it",
+			Op: "self.runner_withdraw", Plain: []string{"id", "account_id"},
+			Done: "It takes nothing of yours there. To agree again takes a browser: Settings, You.", Next: "What is left: yardmaster box mine",
+			Examples: []string{"yardmaster box mine withdraw 01a22378-e54e-7d85-9846-37f058c0da96 01a22379-8496-7c0d-81d8-905bae8229d9"}},
+		act.Act{Words: "box decommission", Args: "ID", Summary: "drain it, and then revoke it and take it off the list",
+			Op: "box.decommission", Of: boxes,
+			Done: "It is revoked once it has handed its work back.", Next: "Until then, undo: yardmaster box resume {id}"},
+		act.Act{Words: "box revoke", Args: "ID", Summary: "cut it off for good, at once", Op: "box.revoke", Of: boxes,
+			Done: "It is cut off; what it was doing begins again elsewhere.",
+			Next: "yardmaster box join on the machine enrolls it anew."},
+		act.Act{Words: "box enroll", Summary: "mint a one-time enrollment token for another machine", Op: "box.add",
+			Next: "On the machine: yardmaster box join --url ADDRESS --token TOKEN"},
 	)...)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
@@ -38,31 +39,31 @@ func planCommands() []tree.Command {
 			More: "The folder has overview.md, a document NN-slug.md for each group, and status.yml, which is made if there is none.",
 			Examples: []string{"yardmaster plan file plans/retries --repo acme/web",
 				"yardmaster plan file plans/retries --repo acme/web --dry-run"}},
-	}, commandsOf(
-		act{words: "plan execute", args: "DIR", summary: "execute a plan directory that is committed",
-			op: "plan.execute", plain: []string{"dir"}, made: plan,
-			done: "Plan {id} is read.", next: "See it with: yardmaster plan view {id}",
-			examples: []string{"yardmaster plan execute plans/retries --repo acme/web --dry-run"}},
-		act{words: "plan start", args: "[TEXT]…", summary: "have a scout plan what is asked for", op: "plan.start", text: "ask",
-			next:     "yardmaster plan list shows it when it is planned.",
-			examples: []string{`yardmaster plan start --repo acme/web "Retry all calls to the shop."`}},
-		act{words: "plan survey", args: "FANOUT", summary: "what the scouts of a plan over several repositories found, merged",
-			op: "plan.context", plain: []string{"fanoutId"},
-			more: "FANOUT is the fanout_id that plan start answered.",
-			tables: map[string][]string{"repos": {"repo", "status", "summary", "split_hints", "access_needed", "handoffs"},
+	}, act.Commands(
+		act.Act{Words: "plan execute", Args: "DIR", Summary: "execute a plan directory that is committed",
+			Op: "plan.execute", Plain: []string{"dir"}, Made: plan,
+			Done: "Plan {id} is read.", Next: "See it with: yardmaster plan view {id}",
+			Examples: []string{"yardmaster plan execute plans/retries --repo acme/web --dry-run"}},
+		act.Act{Words: "plan start", Args: "[TEXT]…", Summary: "have a scout plan what is asked for", Op: "plan.start", Text: "ask",
+			Next:     "yardmaster plan list shows it when it is planned.",
+			Examples: []string{`yardmaster plan start --repo acme/web "Retry all calls to the shop."`}},
+		act.Act{Words: "plan survey", Args: "FANOUT", Summary: "what the scouts of a plan over several repositories found, merged",
+			Op: "plan.context", Plain: []string{"fanoutId"},
+			More: "FANOUT is the fanout_id that plan start answered.",
+			Tables: map[string][]string{"repos": {"repo", "status", "summary", "split_hints", "access_needed", "handoffs"},
 				"claims": {"text", "repos", "citations"}}},
-		act{words: "plan approve", args: "ID", summary: "release a held plan: all its tasks are minted",
-			op: "plan.approve", of: plan, done: "Released.",
-			next: "See its tasks with: yardmaster plan view {id}; yardmaster plan cancel {id} ends them"},
-		act{words: "plan cancel", args: "ID", summary: "cancel a plan and those of its tasks that are not over",
-			op: "plan.cancel", of: plan, done: "Cancelled.",
-			next: "yardmaster plan execute reads the directory again, as a new plan."},
-		act{words: "plan unlink", args: "ID", summary: "remove ordering-only edges of one group", op: "plan.unlink",
-			of: plan, done: "It waits for less.",
-			next: "yardmaster plan view {id} shows what is left."},
-		act{words: "plan regroup", args: "ID", summary: "put tasks in the place of groups that are not done",
-			op: "plan.regroup", of: plan, done: "Regrouped.",
-			next: "yardmaster plan view {id} shows the groups."},
+		act.Act{Words: "plan approve", Args: "ID", Summary: "release a held plan: all its tasks are minted",
+			Op: "plan.approve", Of: plan, Done: "Released.",
+			Next: "See its tasks with: yardmaster plan view {id}; yardmaster plan cancel {id} ends them"},
+		act.Act{Words: "plan cancel", Args: "ID", Summary: "cancel a plan and those of its tasks that are not over",
+			Op: "plan.cancel", Of: plan, Done: "Cancelled.",
+			Next: "yardmaster plan execute reads the directory again, as a new plan."},
+		act.Act{Words: "plan unlink", Args: "ID", Summary: "remove ordering-only edges of one group", Op: "plan.unlink",
+			Of: plan, Done: "It waits for less.",
+			Next: "yardmaster plan view {id} shows what is left."},
+		act.Act{Words: "plan regroup", Args: "ID", Summary: "put tasks in the place of groups that are not done",
+			Op: "plan.regroup", Of: plan, Done: "Regrouped.",
+			Next: "yardmaster plan view {id} shows the groups."},
 	)...)
 }
 
@@ -122,7 +123,7 @@ func definePlanFile(fl *flag.FlagSet) tree.Action {
 		if *dry {
 			then = "See what it would start with: yardmaster plan read {id}; release it with: yardmaster plan approve {id}"
 		}
-		return act{made: plan, done: "Plan {id} is filed.", next: then}.say(ctx, c, b, nil, nil)
+		return act.Act{Made: plan, Done: "Plan {id} is filed.", Next: then}.Say(ctx, c, b, nil, nil)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/tree"
@@ -14,29 +15,29 @@ import (
 func priceCommands() []tree.Command {
 	return append([]tree.Command{
 		noun.Price().NamedList("key prices", "what models cost the account, where it has set that"),
-	}, commandsOf(
-		act{words: "key prices set", args: "PROVIDER MODEL",
-			summary: "set what a model costs the account, in US dollars for a million tokens; MODEL '*' is every model of the provider",
-			op:      "billing.price_set", plain: []string{"provider", "model"}, more: "It goes before a key's price and the server's table.",
-			done: "{0} {1} costs that from now on.", next: "Undo: yardmaster key prices delete {0} {1}",
-			earlier: priceBefore, says: func(o occasion) (string, string) {
-				if o.before == nil {
+	}, act.Commands(
+		act.Act{Words: "key prices set", Args: "PROVIDER MODEL",
+			Summary: "set what a model costs the account, in US dollars for a million tokens; MODEL '*' is every model of the provider",
+			Op:      "billing.price_set", Plain: []string{"provider", "model"}, More: "It goes before a key's price and the server's table.",
+			Done: "{0} {1} costs that from now on.", Next: "Undo: yardmaster key prices delete {0} {1}",
+			Earlier: priceBefore, Says: func(o act.Occasion) (string, string) {
+				if o.Before == nil {
 					return "", ""
 				}
-				return o.done("{0} {1} costs that from now on, in the place of the price before."), "Undo: " + priceAgain(o.before)
+				return o.Done("{0} {1} costs that from now on, in the place of the price before."), "Undo: " + priceAgain(o.Before)
 			},
-			examples: []string{"yardmaster key prices set openai gpt-5 --input-usd 1.25 --output-usd 10",
+			Examples: []string{"yardmaster key prices set openai gpt-5 --input-usd 1.25 --output-usd 10",
 				"yardmaster key prices set compatible '*' --input-usd 0 --output-usd 0"}},
-		act{words: "key prices delete", args: "PROVIDER MODEL", summary: "forget what a model costs the account: the key's price or the server's table decides again",
-			op: "billing.price_delete", plain: []string{"provider", "model"}, thing: "price of",
-			done: "It costs what the key or the server's table says from now on.", next: "yardmaster key prices set {0} {1} sets another.",
-			earlier: priceBefore, says: func(o occasion) (string, string) {
-				if o.before == nil {
+		act.Act{Words: "key prices delete", Args: "PROVIDER MODEL", Summary: "forget what a model costs the account: the key's price or the server's table decides again",
+			Op: "billing.price_delete", Plain: []string{"provider", "model"}, Thing: "price of",
+			Done: "It costs what the key or the server's table says from now on.", Next: "yardmaster key prices set {0} {1} sets another.",
+			Earlier: priceBefore, Says: func(o act.Occasion) (string, string) {
+				if o.Before == nil {
 					return "", ""
 				}
-				return "", "Undo: " + priceAgain(o.before)
+				return "", "Undo: " + priceAgain(o.Before)
 			},
-			examples: []string{"yardmaster key prices delete openai gpt-5"}},
+			Examples: []string{"yardmaster key prices delete openai gpt-5"}},
 	)...)
 }
 
@@ -67,19 +68,19 @@ func priceAgain(was map[string]any) string {
 }
 
 // keyPriceSays says what calls over a key cost, and how the price before comes back.
-func keyPriceSays(o occasion) (done, next string) {
-	done = o.done("Calls over {id} cost {1} from now on.")
-	if o.plain[1] == "null" {
-		done = o.done("Calls over {id} cost what the price tables say from now on.")
+func keyPriceSays(o act.Occasion) (done, next string) {
+	done = o.Done("Calls over {id} cost {1} from now on.")
+	if o.Plain[1] == "null" {
+		done = o.Done("Calls over {id} cost what the price tables say from now on.")
 	}
-	if o.before == nil {
-		return done, o.next("yardmaster key view {id} shows the price of the key.")
+	if o.Before == nil {
+		return done, o.Next("yardmaster key view {id} shows the price of the key.")
 	}
 	price := "null"
-	if o.before["price"] != nil {
-		if b, err := object.Encode(o.before["price"]); err == nil {
+	if o.Before["price"] != nil {
+		if b, err := object.Encode(o.Before["price"]); err == nil {
 			price = string(b)
 		}
 	}
-	return done, o.next("Undo: yardmaster key price {id} ") + client.Word(price)
+	return done, o.Next("Undo: yardmaster key price {id} ") + client.Word(price)
 }

@@ -12,6 +12,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/change"
 	"yardmaster/internal/cli/exit"
@@ -63,23 +64,23 @@ func prCommands() []tree.Command {
 		{Words: "pr open", Args: "ID", Summary: "open its page in a browser", Of: pr,
 			Define: tree.Nothing(func(ctx context.Context, plain []string) error { return noun.OpenPage(ctx, pr, plain[0]) })},
 		reviewsCommand(), findingsCommand(), queueCommand(), rulesCommand(),
-	}, talkCommands(), commandsOf(
-		act{words: "pr rearm", args: "ID [REASON]…", summary: "let agents repair it again whose rounds are spent",
-			op: "pr.rearm_babysit", of: pr, text: "reason",
-			done: "Agents repair it again.", next: "yardmaster pr view {id} shows when.",
-			examples: []string{`yardmaster pr rearm @last "The runner was broken."`}},
-		act{words: "finding dismiss", args: "ID [REASON]…", summary: "drop a finding of a pull request, or with --rule all of its kind at that text of the repository",
-			op: "review.dismiss", plain: []string{"id", "reason"},
-			done: "Dismissed in this pull request alone.", next: "yardmaster pr findings {pr_id} lists the others.",
-			says: func(o occasion) (string, string) {
-				if o.answer["rule_id"] == nil {
+	}, talkCommands(), act.Commands(
+		act.Act{Words: "pr rearm", Args: "ID [REASON]…", Summary: "let agents repair it again whose rounds are spent",
+			Op: "pr.rearm_babysit", Of: pr, Text: "reason",
+			Done: "Agents repair it again.", Next: "yardmaster pr view {id} shows when.",
+			Examples: []string{`yardmaster pr rearm @last "The runner was broken."`}},
+		act.Act{Words: "finding dismiss", Args: "ID [REASON]…", Summary: "drop a finding of a pull request, or with --rule all of its kind at that text of the repository",
+			Op: "review.dismiss", Plain: []string{"id", "reason"},
+			Done: "Dismissed in this pull request alone.", Next: "yardmaster pr findings {pr_id} lists the others.",
+			Says: func(o act.Occasion) (string, string) {
+				if o.Answer["rule_id"] == nil {
 					return "", ""
 				}
-				return "Dismissed; reviews of the repository do not name it again.", o.next("Undo: yardmaster finding restore {rule_id} --repo {repo}")
+				return "Dismissed; reviews of the repository do not name it again.", o.Next("Undo: yardmaster finding restore {rule_id} --repo {repo}")
 			}},
-		act{words: "finding restore", args: "RULE", summary: "let reviews name again what was dismissed; RULE is the id that finding rules shows",
-			op: "review.rule_delete", plain: []string{"id"}, perRepo: true, more: "What was dismissed stays so.",
-			done: "Reviews may name it again.", next: "yardmaster finding rules{flags} lists what they do not name."},
+		act.Act{Words: "finding restore", Args: "RULE", Summary: "let reviews name again what was dismissed; RULE is the id that finding rules shows",
+			Op: "review.rule_delete", Plain: []string{"id"}, PerRepo: true, More: "What was dismissed stays so.",
+			Done: "Reviews may name it again.", Next: "yardmaster finding rules{flags} lists what they do not name."},
 	))
 	for i := range all {
 		switch all[i].Words {
@@ -276,8 +277,8 @@ func rulesCommand() tree.Command {
 
 // queueCommand shows the merge queues of a repository.
 func queueCommand() tree.Command {
-	return act{words: "pr queue", summary: "the merge queue of a repository: what is tried together, and who waits", op: "pr.queue",
-		perRepo: true, shows: writeQueue, examples: []string{"yardmaster pr queue --repo acme/web"}}.command()
+	return act.Act{Words: "pr queue", Summary: "the merge queue of a repository: what is tried together, and who waits", Op: "pr.queue",
+		PerRepo: true, Shows: writeQueue, Examples: []string{"yardmaster pr queue --repo acme/web"}}.Command()
 }
 
 func writeQueue(w io.Writer, row map[string]any) error {

@@ -17,6 +17,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
@@ -209,8 +210,8 @@ func definePromptView(fl *flag.FlagSet) tree.Action {
 func definePromptSet(fl *flag.FlagSet) tree.Action {
 	var of promptFlags
 	of.add(fl)
-	var t texts
-	t.add(fl)
+	var t act.Texts
+	t.Add(fl)
 	clearIt := fl.Bool("clear", false, "have agents told nothing more")
 	o := &output.Flags{}
 	o.Add(fl)
@@ -234,7 +235,7 @@ func definePromptSet(fl *flag.FlagSet) tree.Action {
 		}
 		text := ""
 		if !*clearIt {
-			if text, err = t.read(ctx, plain, "what agents are to be told"); err != nil {
+			if text, err = t.Read(ctx, plain, "what agents are to be told"); err != nil {
 				return err
 			}
 		}
@@ -383,8 +384,8 @@ func writePreferences(w io.Writer, b []byte) error {
 
 // defineRepoPolicy shows the policy in force, or checks a file.
 func defineRepoPolicy(fl *flag.FlagSet) tree.Action {
-	shows := act{words: "repo policy", op: "project.policy_get", of: noun.Called("repo")}
-	inForce := shows.define(fl)
+	shows := act.Act{Words: "repo policy", Op: "project.policy_get", Of: noun.Called("repo")}
+	inForce := shows.Define(fl)
 	file := fl.StringP("file", "F", "", "check the policy `FILE`, - for standard input, and store nothing")
 	return func(ctx context.Context, plain []string) error {
 		if *file == "" {

@@ -7,6 +7,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/signin"
@@ -19,15 +20,15 @@ func talkCommands() []tree.Command {
 	pr := noun.Called("pr")
 	comments := noun.Thread().ListUnder("pr comments", "what people say about a pull request, newest thread first", pr, "id")
 	comments.Examples = []string{"yardmaster pr comments acme/web#3"}
-	return append([]tree.Command{comments, reviewCommand()}, commandsOf(
-		act{words: "pr comment", args: "ID [TEXT]…", summary: "say something about a pull request, a line of it, or in a thread",
-			more: "It begins no work: pr review --request-changes does.",
-			op:   "pr.comment", of: pr, text: "body", done: "Said.", next: "yardmaster pr comments {0} shows the conversation.",
-			examples: []string{`yardmaster pr comment acme/web#3 "Why not the clock of the server?" --path web/footer.go --line 12`}},
-		act{words: "pr resolve", args: "ID THREAD", summary: "resolve a thread of a pull request; --reopen opens it again",
-			op: "pr.resolve_thread", of: pr, plain: []string{"thread_id"}, done: "It is {state}.",
-			next:     "yardmaster pr comments {0} shows the others.",
-			examples: []string{"yardmaster pr resolve acme/web#3 THREAD"}},
+	return append([]tree.Command{comments, reviewCommand()}, act.Commands(
+		act.Act{Words: "pr comment", Args: "ID [TEXT]…", Summary: "say something about a pull request, a line of it, or in a thread",
+			More: "It begins no work: pr review --request-changes does.",
+			Op:   "pr.comment", Of: pr, Text: "body", Done: "Said.", Next: "yardmaster pr comments {0} shows the conversation.",
+			Examples: []string{`yardmaster pr comment acme/web#3 "Why not the clock of the server?" --path web/footer.go --line 12`}},
+		act.Act{Words: "pr resolve", Args: "ID THREAD", Summary: "resolve a thread of a pull request; --reopen opens it again",
+			Op: "pr.resolve_thread", Of: pr, Plain: []string{"thread_id"}, Done: "It is {state}.",
+			Next:     "yardmaster pr comments {0} shows the others.",
+			Examples: []string{"yardmaster pr resolve acme/web#3 THREAD"}},
 	)...)
 }
 
@@ -43,16 +44,16 @@ func reviewCommand() tree.Command {
 	c.Define = func(fl *flag.FlagSet) tree.Action {
 		head := map[string]string{"head_sha": ""} // that of the pull request when the command runs
 		ways := []*reviewWay{
-			{define: act{words: c.Words, op: "review.rerun", of: pr, done: "It is reviewed again.",
-				next: "yardmaster pr reviews {id} shows the outcome."}.define},
-			{flag: "request-changes", usage: "request what TEXT says", define: act{words: c.Words, args: c.Args,
-				op: "review.request_changes", of: pr, text: "body", fixed: head, summary: "what is to be changed",
-				done: "Requested: it holds the merge.",
-				next: "Undo: yardmaster pr review {id} --withdraw"}.define},
+			{define: act.Act{Words: c.Words, Op: "review.rerun", Of: pr, Done: "It is reviewed again.",
+				Next: "yardmaster pr reviews {id} shows the outcome."}.Define},
+			{flag: "request-changes", usage: "request what TEXT says", define: act.Act{Words: c.Words, Args: c.Args,
+				Op: "review.request_changes", Of: pr, Text: "body", Fixed: head, Summary: "what is to be changed",
+				Done: "Requested: it holds the merge.",
+				Next: "Undo: yardmaster pr review {id} --withdraw"}.Define},
 			{flag: "approve", usage: "approve what is asked about the head, as pr approve does",
 				define: deciding("pr approve", "approve-pending", "Approved")},
-			{flag: "withdraw", usage: "take back what you have requested", define: act{words: c.Words,
-				op: "review.withdraw_request", of: pr, done: "Taken back.", next: "See what it waits for: yardmaster pr view {id}"}.define},
+			{flag: "withdraw", usage: "take back what you have requested", define: act.Act{Words: c.Words,
+				Op: "review.withdraw_request", Of: pr, Done: "Taken back.", Next: "See what it waits for: yardmaster pr view {id}"}.Define},
 		}
 		for _, w := range ways {
 			w.add(fl)

@@ -13,6 +13,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/noun"
@@ -51,12 +52,12 @@ func taskCommands() []tree.Command {
 			Examples: []string{`yardmaster task redispatch @last --guidance "The test needs Go 1.26."`}},
 		noun.Try().ListUnder("task attempts", "every try of a task, oldest first", task, "id"),
 		noun.Called("stall").NamedList("task stalls", "every reason for which tasks wait, and what clears it"),
-	}, commandsOf(
-		act{words: "task retry", args: "ID", summary: "end its wait before the next try", op: "task.retry_now",
-			of: task, done: "It is tried again now.",
-			next: "Follow it with: yardmaster task watch {id}"},
-		act{words: "task report", args: "ID", summary: "what a task delivered", op: "task.result", of: task,
-			plainly: func(_ context.Context, _ *client.Client, answer map[string]any) {
+	}, act.Commands(
+		act.Act{Words: "task retry", Args: "ID", Summary: "end its wait before the next try", Op: "task.retry_now",
+			Of: task, Done: "It is tried again now.",
+			Next: "Follow it with: yardmaster task watch {id}"},
+		act.Act{Words: "task report", Args: "ID", Summary: "what a task delivered", Op: "task.result", Of: task,
+			Plainly: func(_ context.Context, _ *client.Client, answer map[string]any) {
 				answer["report_md"] = map[any]any{"report_md": "a report file", "final_turn": "the agent's last turn"}[answer["report_md"]]
 			}},
 	)...)
@@ -71,8 +72,8 @@ func defineTaskCreate(fl *flag.FlagSet) tree.Action {
 	priority := fl.Int("priority", 0, "higher is claimed first; the server's 50 when 0")
 	after := fl.StringSlice("after", nil, "`IDS` of tasks that must succeed before this one starts")
 	watch := fl.BoolP("watch", "w", false, "follow it until it ends")
-	var t texts
-	t.add(fl)
+	var t act.Texts
+	t.Add(fl)
 	o := &output.Flags{}
 	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
@@ -98,7 +99,7 @@ func defineTaskCreate(fl *flag.FlagSet) tree.Action {
 		if _, err := strconv.ParseFloat(*budget, 64); *budget != "" && (err != nil || !json.Valid([]byte(*budget))) {
 			return exit.Misused("--budget takes US dollars such as 5 or 2.50, not %q", *budget)
 		}
-		text, err := t.read(ctx, plain, "what is to be done in "+*repo+", and why")
+		text, err := t.Read(ctx, plain, "what is to be done in "+*repo+", and why")
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
@@ -255,7 +256,7 @@ func argumentsOf(t *testing.T, c *tree.Command) []string {
 	if c.Does == nil {
 		return args
 	}
-	if c.Does.(*act).text == "yml" {
+	if c.Does.(*act.Act).Text == "yml" {
 		args = append(args, "--file=value.txt")
 	}
 	for _, in := range capability.All()[c.Does.Capability()].Inputs() {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/capability"
 )
 
@@ -29,7 +30,7 @@ func TestEveryWordIsSent(t *testing.T) {
 	p := newPerson(t, "YARDMASTER_URL="+h.URL, "YARDMASTER_TOKEN=t")
 	tried := 0
 	for _, c := range commands() {
-		if c.Does == nil || !strings.HasSuffix(c.Args, "…") || c.Does.(*act).text == "yml" {
+		if c.Does == nil || !strings.HasSuffix(c.Args, "…") || c.Does.(*act.Act).Text == "yml" {
 			continue
 		}
 		tried++
@@ -56,17 +57,17 @@ func TestHolesAreFilled(t *testing.T) {
 		if c.Does == nil {
 			continue
 		}
-		a := c.Does.(*act)
-		for _, m := range hole.FindAllStringSubmatch(a.done+" "+a.next, -1) {
+		a := c.Does.(*act.Act)
+		for _, m := range act.Hole.FindAllStringSubmatch(a.Done+" "+a.Next, -1) {
 			first, _, _ := strings.Cut(m[1], ".")
 			given := len(c.Wants())
-			if a.made != nil { // its id comes before them
+			if a.Made != nil { // its id comes before them
 				given++
 			}
 			switch at, err := strconv.Atoi(first); {
-			case err == nil && at < given, first == "id" && (len(c.Wants()) > 0 || a.made != nil), first == "flags",
-				first == "before" && (a.before != "" || a.earlier != nil):
-			case capability.All()[a.op].Output() == nil || !slices.Contains(capability.Members(capability.All()[a.op].Output()), first):
+			case err == nil && at < given, first == "id" && (len(c.Wants()) > 0 || a.Made != nil), first == "flags",
+				first == "before" && (a.Before != "" || a.Earlier != nil):
+			case capability.All()[a.Op].Output() == nil || !slices.Contains(capability.Members(capability.All()[a.Op].Output()), first):
 				t.Errorf("%s: nothing fills {%s}", c.Words, m[1])
 			}
 		}

@@ -88,6 +88,7 @@ func waitOf(row map[string]any) terminal.Cell {
 	return terminal.Cell{}
 }
 
+// Cell is a value of JSON in a form. now is what ages are counted from.
 func Cell(v any, as Form, now time.Time) terminal.Cell {
 	text := object.Text(v)
 	switch as {

@@ -1,4 +1,4 @@
-package cli
+package act
 
 import (
 	"cmp"
@@ -22,16 +22,16 @@ import (
 
 // nothingThere is the error of a deletion that found nothing to delete, or only what had ended
 // before. The server answers it without a complaint, because it may be asked again.
-func (a act) nothingThere(b []byte, plain []string, was any) error {
-	if capability.One(a.op).Method != http.MethodDelete || len(plain) == 0 {
+func (a Act) nothingThere(b []byte, plain []string, was any) error {
+	if capability.One(a.Op).Method != http.MethodDelete || len(plain) == 0 {
 		return nil
 	}
 	v, _ := object.Decode(b)
 	row := object.Map(v)
-	what, _, _ := strings.Cut(a.words, " ")
+	what, _, _ := strings.Cut(a.Words, " ")
 	name := plain[0]
-	if a.thing != "" {
-		what, name = a.thing, strings.Join(plain, " ")
+	if a.Thing != "" {
+		what, name = a.Thing, strings.Join(plain, " ")
 	}
 	is := func(status string) error {
 		return fmt.Errorf("the %s %s is %s: nothing has changed", what, client.Inert(name), client.Inert(status))
@@ -44,7 +44,7 @@ func (a act) nothingThere(b []byte, plain []string, was any) error {
 			if status := object.Text(row["status"]); status != "" {
 				return is(status)
 			}
-			return exit.NotFound(fmt.Sprintf("there is no %s %q%s", what, name, a.place))
+			return exit.NotFound(fmt.Sprintf("there is no %s %q%s", what, name, a.Place))
 		}
 	}
 	return nil
@@ -63,9 +63,9 @@ func retold(fl *flag.FlagSet, repo string) (words string) {
 	return words
 }
 
-// say prints what has happened, and how it is undone or what comes next. was is what was
+// Say prints what has happened, and how it is undone or what comes next. was is what was
 // asked before.
-func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string, was any) error {
+func (a Act) Say(ctx context.Context, c *client.Client, b []byte, plain []string, was any) error {
 	answer, _ := object.Decode(b) // none is no object
 	row, ok := answer.(map[string]any)
 	if !ok {
@@ -74,38 +74,38 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 	if was != nil {
 		row["before"] = was
 	}
-	if ok && a.made != nil {
-		id := a.made.ID(row)
+	if ok && a.Made != nil {
+		id := a.Made.ID(row)
 		if id == "" { // where more than one object was made
-			id = object.Text(row[a.made.Name+"_id"])
+			id = object.Text(row[a.Made.Name+"_id"])
 		}
 		if id != "" {
-			a.made.Seen(id)
+			a.Made.Seen(id)
 		}
 		plain = append([]string{id}, plain...)
 	}
-	if a.learn != nil {
-		a.learn(ctx, c, row)
+	if a.Learn != nil {
+		a.Learn(ctx, c, row)
 	}
-	of := occasion{object.Map(was), row, a.flags, plain}
+	of := Occasion{object.Map(was), row, a.flags, plain}
 	done, next := "", ""
-	if a.says != nil {
-		done, next = a.says(of)
+	if a.Says != nil {
+		done, next = a.Says(of)
 	}
-	switch done = cmp.Or(done, of.done(a.done)); {
+	switch done = cmp.Or(done, of.Done(a.Done)); {
 	case done != "":
 		fmt.Println(done)
 	case len(b) > 0:
-		n := a.of
-		if n == nil || capability.One(a.op).Method != http.MethodGet {
-			n = &noun.Noun{Name: a.words, Hidden: a.hidden}
+		n := a.Of
+		if n == nil || capability.One(a.Op).Method != http.MethodGet {
+			n = &noun.Noun{Name: a.Words, Hidden: a.Hidden}
 		}
-		if a.tables != nil {
+		if a.Tables != nil {
 			named := *n
-			named.Tables, n = a.tables, &named
+			named.Tables, n = a.Tables, &named
 		}
-		if a.plainly != nil {
-			a.plainly(ctx, c, row)
+		if a.Plainly != nil {
+			a.Plainly(ctx, c, row)
 			changed, err := object.InOrder(b, row)
 			if err != nil {
 				return err
@@ -113,7 +113,7 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 			b = changed
 		}
 		show := noun.WithNames(ctx, c, a.people(n))
-		if capability.One(a.op).Method != http.MethodGet {
+		if capability.One(a.Op).Method != http.MethodGet {
 			if err := show(os.Stdout, b); err != nil {
 				return err
 			}
@@ -127,28 +127,28 @@ func (a act) say(ctx context.Context, c *client.Client, b []byte, plain []string
 			return err
 		}
 	}
-	if next = cmp.Or(next, of.next(a.next)); next != "" {
+	if next = cmp.Or(next, of.Next(a.Next)); next != "" {
 		screen.Afterword(next)
 	}
 	return nil
 }
 
 // people writes the answer as rows if it is a list, else as an object of a noun.
-func (a act) people(n *noun.Noun) func(io.Writer, []byte) error {
+func (a Act) people(n *noun.Noun) func(io.Writer, []byte) error {
 	return func(w io.Writer, b []byte) error {
 		v, _ := object.Decode(b) // what is no object is shown as it is
-		if a.shows != nil && object.Map(v) != nil {
-			return a.shows(w, object.Map(v))
+		if a.Shows != nil && object.Map(v) != nil {
+			return a.Shows(w, object.Map(v))
 		}
 		rows, list := object.Map(v)["data"].([]any)
 		switch {
-		case !list || capability.One(a.op).Method != http.MethodGet:
+		case !list || capability.One(a.Op).Method != http.MethodGet:
 			return n.View(w, b)
 		case len(rows) == 0:
 			_, err := fmt.Fprintln(w, "There are none.")
 			return err
 		}
-		if err := noun.Objects(w, screen.Out(), rows, a.tables["data"], time.Now()); err != nil {
+		if err := noun.Objects(w, screen.Out(), rows, a.Tables["data"], time.Now()); err != nil {
 			return err
 		}
 		if object.Map(v)["next_cursor"] != nil {
