@@ -40,7 +40,8 @@ func TestSetupTakesTheWholeAddress(t *testing.T) {
 	owner := []string{"--login", "ada", "--email", "ada@example.com", "--account", "acme"}
 	whole := y.URL + "/setup/" + y.Setup
 	out, code := p.terminal(append([]string{"setup", "--token", whole + "x"}, owner...))
-	if code != exit.CodeFailed || strings.Contains(out, "Password") || !strings.Contains(out, y.URL+", which was asked, takes no such token") {
+	if code != exit.CodeFailed || strings.Contains(out, "Password") ||
+		!strings.Contains(out, y.URL+", which was asked, takes no such token") {
 		t.Errorf("another token: %d %s", code, out)
 	}
 	out, code = p.terminal(append([]string{"setup", "--token", whole}, owner...), step{"characters: ", rig.Password + "\r"},
@@ -51,7 +52,8 @@ func TestSetupTakesTheWholeAddress(t *testing.T) {
 	if out, code := p.terminal([]string{"open", "--print"}); code != 0 || strings.TrimSpace(out) != y.URL+"/ui/" {
 		t.Errorf("the login in use is at %s", out)
 	}
-	if out, code := p.terminal([]string{"setup", "--token", "::/setup/x"}); code != exit.CodeMisused || !strings.Contains(out, "--token: ") {
+	if out, code := p.terminal([]string{"setup", "--token", "::/setup/x"}); code != exit.CodeMisused ||
+		!strings.Contains(out, "--token: ") {
 		t.Errorf("no address: %d %s", code, out)
 	}
 }

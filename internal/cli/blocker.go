@@ -81,7 +81,8 @@ func defineBlockerFill(fl *flag.FlagSet) tree.Action {
 				values[g.Name] = strings.TrimRight(g.Text, "\r\n")
 			}
 		}
-		b, err := fillBlocker(ctx, c, plain[0], values, func(prompt string) (string, error) { return signin.Ask(ctx, prompt, true) }, os.Stderr)
+		b, err := fillBlocker(ctx, c, plain[0], values, func(prompt string) (string, error) { return signin.Ask(ctx, prompt, true) },
+			os.Stderr)
 		if err != nil {
 			return err
 		}

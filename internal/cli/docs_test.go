@@ -106,7 +106,8 @@ func TestCommandsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, code := range []int{0, exit.CodeFailed, exit.CodeMisused, exit.CodeRefused, exit.CodeNoAnswer, exit.CodeNoLogin, exit.CodeNotFound, exit.CodeInterrupted} {
+	for _, code := range []int{0, exit.CodeFailed, exit.CodeMisused, exit.CodeRefused, exit.CodeNoAnswer, exit.CodeNoLogin,
+		exit.CodeNotFound, exit.CodeInterrupted} {
 		if !strings.Contains(string(page), fmt.Sprintf("\n| %d | ", code)) {
 			t.Errorf("docs/cli.md does not say what the exit code %d means", code)
 		}

@@ -141,7 +141,8 @@ func TestTextOfWorkIsInertOnATerminal(t *testing.T) {
 		".svc/policy.yml": "{version: 1, merge: {mode: ask}, review: {mode: auto, block: never}}\n"}); err != nil {
 		t.Fatal(err)
 	}
-	held := object.Text(called(t, y, "POST", "/v1/tasks", map[string]any{"repo": "acme/web", "title": "Wait", "problem": "Wait."})["task_id"])
+	held := object.Text(called(t, y, "POST", "/v1/tasks", map[string]any{"repo": "acme/web", "title": "Wait",
+		"problem": "Wait."})["task_id"])
 	y.OnTask(held, func(tx *db.Tx, row *task.Row) error { return y.Tasks.Hold(tx, row, task.Blocked, hostile("hold")) })
 	var issueID string
 	y.OnTask(held, func(tx *db.Tx, row *task.Row) error { // as the host tells of it

@@ -73,7 +73,8 @@ func notifyingCommands() []tree.Command {
 			Examples: []string{"yardmaster notification webhook set https://chat.example.com/hook --format slack"}},
 		act.Act{Words: "notification webhook clear", Summary: "send nothing more there", Op: "notification.webhook_clear",
 			Done: "Nothing more is sent there.", Next: "yardmaster notification webhook set ADDRESS names another."},
-		act.Act{Words: "notification webhook test", Summary: "send a message there, to see whether it comes", Op: "notification.webhook_test",
+		act.Act{Words: "notification webhook test", Summary: "send a message there, to see whether it comes",
+			Op:   "notification.webhook_test",
 			Done: "A message is sent.", Next: "yardmaster notification webhook shows whether it came."},
 	)...)
 }

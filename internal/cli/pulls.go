@@ -303,10 +303,12 @@ func writeQueue(w io.Writer, row map[string]any) error {
 		}
 		object.Map(b)["members"] = numbers
 	}
-	if err := show("tried together", batches, []table.Column{{"STATE", "state", table.State}, {"PULL REQUESTS", "members", table.Title},
-		{"INTO", "base_ref", table.Text}, {"TRY", "try", table.Number}, {"AGE", "created_at", table.Age}}); err != nil {
+	if err := show("tried together", batches, []table.Column{{"STATE", "state", table.State},
+		{"PULL REQUESTS", "members", table.Title}, {"INTO", "base_ref", table.Text}, {"TRY", "try", table.Number},
+		{"AGE", "created_at", table.Age}}); err != nil {
 		return err
 	}
-	return show("waiting", waiting, []table.Column{{"NUMBER", "number", table.Number}, {"STATE", "place.state", table.State}, {"PLACE", "place.position",
-		table.Number}, {"INTO", "base_ref", table.Text}, {"HEAD", "head_sha", table.SHA}, {"SINCE", "place.at", table.Age}})
+	return show("waiting", waiting, []table.Column{{"NUMBER", "number", table.Number}, {"STATE", "place.state", table.State},
+		{"PLACE", "place.position", table.Number}, {"INTO", "base_ref", table.Text}, {"HEAD", "head_sha", table.SHA},
+		{"SINCE", "place.at", table.Age}})
 }

@@ -116,7 +116,8 @@ func defineAccountSettings(fl *flag.FlagSet) tree.Action {
 		if err != nil {
 			return err
 		}
-		if err := o.Show(ctx, func() ([]byte, error) { return b, nil }, noun.WithNames(ctx, c, (&noun.Noun{Name: "settings"}).View)); err != nil {
+		if err := o.Show(ctx, func() ([]byte, error) { return b, nil },
+			noun.WithNames(ctx, c, (&noun.Noun{Name: "settings"}).View)); err != nil {
 			return err
 		}
 		if undo != "" && !o.ForPrograms() {

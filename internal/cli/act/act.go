@@ -327,7 +327,8 @@ func (a Act) was(ctx context.Context, c *client.Client, plain []string, in []cap
 		of = a.Of.Address(a.Before, id)
 	}
 	for name := range capability.One(a.Before).Input() { // such as the repository
-		if i := slices.IndexFunc(in, func(g capability.Given) bool { return g.Name == name }); i >= 0 && (name == "owner" || name == "repo") {
+		if i := slices.IndexFunc(in,
+			func(g capability.Given) bool { return g.Name == name }); i >= 0 && (name == "owner" || name == "repo") {
 			of = append(of, in[i])
 		}
 	}

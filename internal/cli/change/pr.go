@@ -1,4 +1,5 @@
-// Package change shows a pull request and its diff: to people, and as a patch.
+// Package change shows a pull request and its diff: to people, in the order in which they decide, and as a patch
+// that git applies.
 package change
 
 import (

@@ -1,4 +1,5 @@
-// Package exit says how a command ends: with which error, and with which code.
+// Package exit says how a command ends: the errors that have a meaning of their own, and which code each exits with, so
+// that scripts can tell a misuse from a refusal.
 package exit
 
 import (

@@ -289,7 +289,8 @@ func (n *Noun) numbered(ctx context.Context, c *client.Client, digits string) (s
 	case len(ids) == 0:
 		return "", exit.NotFound(fmt.Sprintf("none of your pull requests has the number %s; in full a number is written acme/proj#%s", digits, digits))
 	case len(ids) > 1:
-		return "", exit.Misuse(fmt.Sprintf("%s may be any of these: say %s", digits, strings.Join(names[:min(len(names), candidates)], " or ")))
+		return "", exit.Misuse(fmt.Sprintf("%s may be any of these: say %s", digits,
+			strings.Join(names[:min(len(names), candidates)], " or ")))
 	case more: // of which another may have it
 		return "", exit.Misused("%s is the number of %s, and maybe of others: say %s", digits, names[0], names[0])
 	}

@@ -259,7 +259,8 @@ const Everything = 1 << 30
 
 // ListCommand is the command that lists a noun.
 func (n *Noun) ListCommand(summary string, examples ...string) tree.Command {
-	c := tree.Command{Words: n.Name + " list", Summary: summary, Examples: examples, Values: map[string]tree.Values{}, Answers: n.List, Rows: true}
+	c := tree.Command{Words: n.Name + " list", Summary: summary, Examples: examples, Values: map[string]tree.Values{}, Answers: n.List,
+		Rows: true}
 	if len(examples) == 0 {
 		c.Examples = []string{"yardmaster " + n.Name + " list", "yardmaster " + n.Name + " list --all --json '*'"}
 	}

@@ -37,7 +37,9 @@ func (n *Noun) Kind() tree.Kind {
 }
 
 // Choose is pick that answers the whole object. in are inputs of the list besides.
-func (n *Noun) Choose(ctx context.Context, prompt, repo string, in []capability.Given, fits func(map[string]any) bool) (map[string]any, error) {
+func (n *Noun) Choose(
+	ctx context.Context, prompt, repo string, in []capability.Given, fits func(map[string]any) bool,
+) (map[string]any, error) {
 	c, err := signin.Connect()
 	if err != nil {
 		return nil, err

@@ -33,7 +33,8 @@ func (n *Noun) ViewCommand(summary string, examples ...string) tree.Command {
 	if answers == "" {
 		answers = n.List
 	}
-	return tree.Command{Words: n.Name + " view", Args: "ID", Summary: summary, Examples: examples, Of: n, Answers: answers, Rows: n.Get == "",
+	return tree.Command{Words: n.Name + " view", Args: "ID", Summary: summary, Examples: examples, Of: n, Answers: answers,
+		Rows: n.Get == "",
 		Define: func(fl *flag.FlagSet) tree.Action {
 			o := &output.Flags{}
 			o.AddWatch(fl)
