@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"yardmaster/cmd/yardmaster/early"
 	"yardmaster/internal/box"
 	"yardmaster/internal/db/dbtest"
 )
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 		if lines, err := strconv.Atoi(os.Getenv(diesAfter)); err == nil {
 			progress = &dying{lines}
 		}
-		os.Exit(Run(Program{Version: "dev"}, os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(Run(Program{Version: "dev", Started: early.End}, os.Args[1:], os.Stdout, os.Stderr))
 	}
 	dbtest.Main(m)
 }

@@ -62,7 +62,7 @@ func changedByPages(t *testing.T) []string {
 func sourcesOfCommands(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
-	for _, pattern := range []string{"*.go", "../../internal/client/*.go"} {
+	for _, pattern := range []string{"*.go", "*/*.go", "../../internal/client/*.go"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -24,6 +24,17 @@ func BenchmarkWholeTree(b *testing.B) {
 	}
 }
 
+// The flags of other commands than the one that is wanted are not declared: that would take longer than
+// a call. internal/proof/bench measures how long a list of tasks takes.
+func TestOneCommandIsLessThanAll(t *testing.T) { // alone: allocations are counted
+	treeFor("task") // looks capabilities up, once
+	wholeTree()
+	one := testing.AllocsPerRun(5, func() { treeFor("task") })
+	if all := testing.AllocsPerRun(5, func() { wholeTree() }); one*2 > all {
+		t.Errorf("the tree for one noun makes %.0f allocations, that of all commands %.0f", one, all)
+	}
+}
+
 func BenchmarkCapabilities(b *testing.B) {
 	for b.Loop() {
 		app.Ops()

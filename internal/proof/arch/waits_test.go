@@ -12,7 +12,6 @@ import (
 // timed lists the test files that name a time for a wait, and why: what they test is the
 // time itself. docs/testing.md says how every other test waits.
 var timed = map[string]string{
-	"internal/cli/fast_test.go":                      "measures a list of tasks against a bare program in the same run",
 	"internal/cli/keys_test.go":                      "kills at any moment, after it has killed at one that is known",
 	"internal/app/slow_test.go":                      "attacks at a pace",
 	"internal/app/walk_money_test.go":                "gives up calls in the middle, wherever that is",
