@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/cmd/yardmaster/early"
 	"yardmaster/internal/cli"
+	"yardmaster/internal/cli/machine"
 )
 
 // version and revision (the commit) of this build. The linker sets both for a released
@@ -18,5 +19,5 @@ var (
 )
 
 func main() {
-	os.Exit(cli.Run(cli.Program{Version: version, Revision: revision, Started: early.End}, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(cli.Run(machine.Program{Version: version, Revision: revision, Started: early.End}, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -15,7 +15,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -26,6 +25,7 @@ import (
 	"yardmaster/internal/box"
 	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/machine"
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
@@ -85,19 +85,19 @@ var heads = map[string]string{
 
 func serverCommands() []tree.Command {
 	return []tree.Command{
-		{Words: "demo", Summary: "show the whole job on a throwaway server", Define: defineDemo},
-		{Words: "serve", Summary: "run the control plane", Define: defineServe},
-		{Words: "config", Summary: "print the effective configuration and where each value came from", Define: defineConfig,
+		{Words: "demo", Summary: "show the whole job on a throwaway server", Define: machine.Demo},
+		{Words: "serve", Summary: "run the control plane", Define: machine.Serve},
+		{Words: "config", Summary: "print the effective configuration and where each value came from", Define: machine.Config,
 			More: "It takes the flags of serve."},
 		{Words: "admin grant", Args: "LOGIN", Summary: "on the server's machine: make a person an operator of the server",
-			Define: defineAppoint(true), Examples: []string{"yardmaster admin grant bob --data /srv/yardmaster"}},
+			Define: machine.Appoint(true), Examples: []string{"yardmaster admin grant bob --data /srv/yardmaster"}},
 		{Words: "admin revoke", Args: "LOGIN", Summary: "on the server's machine: make an operator an ordinary person again",
-			Define: defineAppoint(false), Examples: []string{"yardmaster admin revoke bob --data /srv/yardmaster"}},
-		{Words: "keys list", Summary: "the master keys, which one seals, and how many values each holds", Define: defineKeysList},
-		{Words: "keys new", Summary: "print a new master key", Define: tree.Nothing(runKeysNew)},
-		{Words: "keys rotate", Summary: "seal all that is sealed with a new master key", Define: defineKeysRotate},
-		{Words: "keys forget", Args: "ID", Summary: "remove a master key that holds no value any more", Define: defineKeysForget},
-		{Words: "audit accept", Args: "REASON", Define: defineAuditAccept,
+			Define: machine.Appoint(false), Examples: []string{"yardmaster admin revoke bob --data /srv/yardmaster"}},
+		{Words: "keys list", Summary: "the master keys, which one seals, and how many values each holds", Define: machine.KeysList},
+		{Words: "keys new", Summary: "print a new master key", Define: tree.Nothing(machine.KeysNew)},
+		{Words: "keys rotate", Summary: "seal all that is sealed with a new master key", Define: machine.KeysRotate},
+		{Words: "keys forget", Args: "ID", Summary: "remove a master key that holds no value any more", Define: machine.KeysForget},
+		{Words: "audit accept", Args: "REASON", Define: machine.AuditAccept,
 			Summary: "take a record that is not what was noted of it as it is, after an older database was put back"},
 		{Words: "mail", Args: "[NUMBER|ADDRESS]", Define: defineMail,
 			Summary: "list the mails of a server without SMTP, or show one; for operators: what is not sent"},
@@ -130,8 +130,8 @@ func workCommands() []tree.Command {
 
 func otherCommands() []tree.Command {
 	return []tree.Command{
-		{Words: "audit export", Summary: "print the account's audit rows, one JSON object a line", Define: tree.Nothing(runAuditExport)},
-		{Words: "audit verify", Args: "FILE", Define: defineAuditVerify,
+		{Words: "audit export", Summary: "print the account's audit rows, one JSON object a line", Define: tree.Nothing(machine.AuditExport)},
+		{Words: "audit verify", Args: "FILE", Define: machine.AuditVerify,
 			Summary: "check exported audit rows without a server; names the first bad one, and what was noted and is gone"},
 		{Words: "call", Args: "[CAPABILITY] [name=value]…", Summary: "call any capability of the API; alone, list them", Define: defineCall,
 			More: "A value is text where the input is text, else JSON. name:=value is JSON always, name=@FILE is the content of a file,\n" +
@@ -162,33 +162,13 @@ func otherCommands() []tree.Command {
 // hidden are the subcommands with which the program runs itself.
 func hidden() map[string]func([]string) int {
 	all := box.Inner()
-	all["agent"], all["astray"] = runAgent, runAstray
+	all["agent"], all["astray"] = machine.Agent, runAstray
 	return all
 }
 
-// Program is what the command line is told by the program that it is of.
-type Program struct {
-	// Version and Revision (the commit) are those of the build. With no revision, it is the one
-	// that Go has recorded of any build but one of the version "dev".
-	Version, Revision string
-	// Started, if set, is called once it is known that the command is not a short one. It may be
-	// called again.
-	Started func()
-}
-
-// program is the one that runs.
-var program = Program{Version: "dev"}
-
-// started tells the program that the command is not a short one.
-func started() {
-	if program.Started != nil {
-		program.Started()
-	}
-}
-
 // Run carries out a command line, without the name of the program, and answers its exit code.
-func Run(of Program, args []string, stdout, stderr io.Writer) int {
-	program = of
+func Run(of machine.Program, args []string, stdout, stderr io.Writer) int {
+	machine.This = of
 	return run(args, stdout, stderr)
 }
 
@@ -196,14 +176,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	proxies.SpareThisMachine()
 	if len(args) > 0 {
 		if f, ok := hidden()[args[0]]; ok {
-			started()
+			machine.Started()
 			return f(args[1:])
 		}
 		if args[0] == "-v" || args[0] == "--version" {
 			args = []string{"version"}
 		}
 	}
-	defer time.AfterFunc(time.Second, started).Stop() // what takes longer is not short
+	defer time.AfterFunc(time.Second, machine.Started).Stop() // what takes longer is not short
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx = client.Telling(ctx, signin.Telling(stderr))
@@ -315,31 +295,14 @@ func isOperators(scope string) bool {
 	return strings.HasPrefix(scope, "admin:") && !strings.HasPrefix(scope, "admin:read:") && client.Word(scope) == scope
 }
 
-// commit is the commit of this build; "" if it is not known.
-func commit() string {
-	if program.Revision != "" {
-		return program.Revision
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok || program.Version == "dev" {
-		return ""
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return ""
-}
-
 func runVersion(_ context.Context, _ []string, o *output.Flags) error {
 	if o.ForPrograms() {
-		b, err := object.Encode(map[string]string{"version": program.Version, "commit": commit()})
+		b, err := object.Encode(map[string]string{"version": machine.This.Version, "commit": machine.Commit()})
 		if err != nil {
 			return err
 		}
 		return o.Print(os.Stdout, b)
 	}
-	fmt.Println(strings.TrimSpace("yardmaster " + program.Version + " " + commit()))
+	fmt.Println(strings.TrimSpace("yardmaster " + machine.This.Version + " " + machine.Commit()))
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"yardmaster/cmd/yardmaster/early"
 	"yardmaster/internal/box"
+	"yardmaster/internal/cli/machine"
 	"yardmaster/internal/db/dbtest"
 )
 
@@ -25,9 +26,9 @@ func TestMain(m *testing.M) {
 	agent := len(os.Args) == 2 && os.Args[1] == "agent" // of such a box
 	if agent || os.Getenv("YARDMASTER_TEST_AS") == "program" {
 		if lines, err := strconv.Atoi(os.Getenv(diesAfter)); err == nil {
-			progress = &dying{lines}
+			machine.Progress = &dying{lines}
 		}
-		os.Exit(Run(Program{Version: "dev", Started: early.End}, os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(Run(machine.Program{Version: "dev", Started: early.End}, os.Args[1:], os.Stdout, os.Stderr))
 	}
 	dbtest.Main(m)
 }

@@ -143,8 +143,3 @@ func unopened(err error, server string) error {
 	}
 	return err
 }
-
-// rowsOf are the rows of a list.
-type rowsOf[T any] struct {
-	Data []T `json:"data"`
-}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"yardmaster/internal/box"
+	"yardmaster/internal/cli/capability"
+	"yardmaster/internal/cli/machine"
 	"yardmaster/internal/client"
 )
 
@@ -15,7 +17,7 @@ import (
 func lookAtBox(ctx context.Context, id box.Identity, l client.Login, say func(bool, string, string)) {
 	var repo box.Remote
 	if l.Token != "" && l.URL == id.ServerURL {
-		var known rowsOf[struct {
+		var known capability.Rows[struct {
 			CloneURL string `json:"clone_url"`
 		}]
 		c := &client.Client{URL: l.URL, Token: l.Token}
@@ -41,5 +43,5 @@ func boxHere(data string, named bool) (id box.Identity, ok bool, err error) {
 	if errors.Is(err, box.ErrNotEnrolled) && !named {
 		return id, false, nil
 	}
-	return id, err == nil, noBox(err, data)
+	return id, err == nil, machine.NoBox(err, data)
 }

@@ -15,6 +15,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/machine"
 )
 
 // runMan writes the manual pages.
@@ -37,7 +38,7 @@ func runMan(_ context.Context, plain []string) error {
 		name := strings.ReplaceAll(c.CommandPath(), " ", "-")
 		c.DisableAutoGenTag = true
 		var b strings.Builder
-		if err := doc.GenMan(c, &doc.GenManHeader{Title: strings.ToUpper(name), Section: "1", Source: "yardmaster " + program.Version,
+		if err := doc.GenMan(c, &doc.GenManHeader{Title: strings.ToUpper(name), Section: "1", Source: "yardmaster " + machine.This.Version,
 			Manual: "Yardmaster", Date: &day}, &b); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"yardmaster/internal/cli/act"
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/machine"
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/signin"
@@ -68,18 +69,18 @@ func boxCommands() []tree.Command {
 			if l.ForPrograms() || l.Watch || fl.NFlag() > 0 {
 				return boxes.RunList(ctx, l)
 			}
-			return listBoxes(ctx)
+			return machine.ListBoxes(ctx)
 		}
 	}
 	return append([]tree.Command{
-		{Words: "box join", Summary: "enroll this machine, and run as a box", Define: defineBoxJoin,
+		{Words: "box join", Summary: "enroll this machine, and run as a box", Define: machine.BoxJoin,
 			Examples: []string{"yardmaster box join", "yardmaster box join --slots 4 --name builder"}},
-		{Words: "box run", Summary: "run as the box this machine was enrolled as", Define: defineBoxRun},
+		{Words: "box run", Summary: "run as the box this machine was enrolled as", Define: machine.BoxRun},
 		lists,
 		boxes.ViewCommand("one box"),
-		{Words: "box agents", Summary: "the coding agents of this machine's box, and what is missing", Define: defineBoxAgents},
+		{Words: "box agents", Summary: "the coding agents of this machine's box, and what is missing", Define: machine.Agents},
 		{Words: "box agents install", Args: "NAME",
-			Summary: "fetch what drives a coding agent from npm into this machine's box", Define: defineBoxAgentsInstall},
+			Summary: "fetch what drives a coding agent from npm into this machine's box", Define: machine.InstallAgents},
 	}, act.Commands(
 		act.Act{Words: "box drain", Args: "ID", Summary: "give back its work, saved, and take none", Op: "box.drain",
 			Of: boxes, Fixed: map[string]string{"resume": "false"},

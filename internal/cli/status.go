@@ -16,6 +16,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/machine"
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
@@ -246,7 +247,7 @@ func writeStatus(w io.Writer, b []byte) error {
 func defineDoctor(fl *flag.FlagSet) tree.Action {
 	o := &output.Flags{}
 	o.Add(fl)
-	data := fl.String("data", env("YARDMASTER_BOX_DATA", "./yardmaster-box"),
+	data := fl.String("data", machine.Env("YARDMASTER_BOX_DATA", "./yardmaster-box"),
 		"folder of a box of this machine, which is looked at if there is one (YARDMASTER_BOX_DATA)")
 	type finding struct {
 		OK   bool   `json:"ok"`

@@ -119,7 +119,7 @@ var edges = map[string]string{
 	"proof/demo":           "app box child client config proof/github",
 	"proof/chaos":          "box child client proof/chaos/astray proof/loopback",
 	"proof/chaos/astray":   "",
-	"cmd/yardmaster":       "cli cmd/yardmaster/early",
+	"cmd/yardmaster":       "cli cli/machine cmd/yardmaster/early",
 	"cmd/yardmaster/early": "",
 
 	"proof/arch": "",
@@ -318,6 +318,7 @@ func TestHTTP(t *testing.T) {
 		"cli":              "names methods to client",
 		"cli/act":          "names methods to client",
 		"cli/change":       "names methods to client",
+		"cli/machine":      "names methods to client",
 		"cli/noun":         "names methods to client",
 		"cli/signin":       "names methods to client",
 		"cli/tree":         "names methods to client",

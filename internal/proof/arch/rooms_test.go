@@ -17,6 +17,8 @@ var rooms = map[string]string{
 		"terminal",
 	"cli/act": "app cli/capability cli/draft cli/exit cli/noun cli/object cli/output cli/screen cli/signin cli/tree client lazy " +
 		"terminal",
-	"cli": "app box box/coder cli/act cli/capability cli/change cli/draft cli/exit cli/noun cli/object cli/output cli/screen cli/signin " +
-		"cli/table cli/tree client config event/hashchain lazy mail proof/chaos proof/chaos/astray proof/demo proxies seal terminal",
+	"cli/machine": "app box box/coder cli/capability cli/exit cli/screen cli/signin cli/table cli/tree client config event/hashchain lazy " +
+		"proof/demo seal",
+	"cli": "app box cli/act cli/capability cli/change cli/draft cli/exit cli/machine cli/noun cli/object cli/output cli/screen " +
+		"cli/signin cli/table cli/tree client lazy mail proof/chaos proof/chaos/astray proxies terminal",
 }

@@ -1,4 +1,4 @@
-package cli
+package machine
 
 import (
 	"cmp"
@@ -27,7 +27,8 @@ func withKeys(ctx context.Context, cfg *config.Config, change bool, do func(*app
 	return do(k)
 }
 
-func defineKeysList(fl *flag.FlagSet) tree.Action { return configured(fl, runKeysList) }
+// KeysList is the definition of keys list.
+func KeysList(fl *flag.FlagSet) tree.Action { return configured(fl, runKeysList) }
 
 func runKeysList(ctx context.Context, cfg *config.Config, _ []string) error {
 	return withKeys(ctx, cfg, false, func(k *app.KeyChest) error {
@@ -53,15 +54,17 @@ func runKeysList(ctx context.Context, cfg *config.Config, _ []string) error {
 	})
 }
 
-func runKeysNew(context.Context, []string) error {
+// KeysNew prints a new master key.
+func KeysNew(context.Context, []string) error {
 	_, err := fmt.Print(seal.New().Reveal())
 	return err
 }
 
-// progress is where a rotation says what it has done. Tests kill it there.
-var progress io.Writer = os.Stdout
+// Progress is where a rotation says what it has done. Tests kill it there.
+var Progress io.Writer = os.Stdout
 
-func defineKeysRotate(fl *flag.FlagSet) tree.Action {
+// KeysRotate is the definition of keys rotate.
+func KeysRotate(fl *flag.FlagSet) tree.Action {
 	ofBus := fl.Bool("bus", false,
 		"give the message bus new keys and a new certificate authority instead; boxes learn both by themselves once the server is started again")
 	another := fl.Bool("new", false,
@@ -71,12 +74,13 @@ func defineKeysRotate(fl *flag.FlagSet) tree.Action {
 			if *ofBus {
 				return k.RotateBus(ctx, os.Stdout)
 			}
-			return k.Rotate(ctx, *another, progress)
+			return k.Rotate(ctx, *another, Progress)
 		})
 	})
 }
 
-func defineKeysForget(fl *flag.FlagSet) tree.Action {
+// KeysForget is the definition of keys forget.
+func KeysForget(fl *flag.FlagSet) tree.Action {
 	return configured(fl, func(ctx context.Context, cfg *config.Config, plain []string) error {
 		return withKeys(ctx, cfg, true, func(k *app.KeyChest) error { return k.Forget(ctx, plain[0], os.Stdout) })
 	})

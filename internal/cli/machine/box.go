@@ -1,4 +1,4 @@
-package cli
+package machine
 
 import (
 	"cmp"
@@ -20,6 +20,7 @@ import (
 
 	"yardmaster/internal/box"
 	"yardmaster/internal/box/coder"
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
@@ -28,8 +29,8 @@ import (
 	"yardmaster/internal/client"
 )
 
-// runAgent is the built-in agent: an ACP agent on standard input and output.
-func runAgent([]string) int {
+// Agent is the built-in agent: an ACP agent on standard input and output.
+func Agent([]string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := coder.Main(ctx, os.Stdin, os.Stdout, os.Environ()); err != nil {
@@ -46,11 +47,11 @@ type boxFlags struct {
 
 func addBoxFlags(fl *flag.FlagSet) *boxFlags {
 	b := &boxFlags{}
-	fl.StringVar(&b.data, "data", env("YARDMASTER_BOX_DATA", "./yardmaster-box"),
+	fl.StringVar(&b.data, "data", Env("YARDMASTER_BOX_DATA", "./yardmaster-box"),
 		"folder of the box, for its identity and the events it has not sent yet (YARDMASTER_BOX_DATA)")
 	fl.StringVar(&b.work, "work", os.Getenv("YARDMASTER_BOX_WORK"),
 		"folder for the checkouts, homes and caches of agents; when empty, --data, or a folder in /var/lib if agents cannot enter --data (YARDMASTER_BOX_WORK)")
-	fl.StringVar(&b.level, "log-level", env("YARDMASTER_LOG_LEVEL", "info"), "debug, info, warn or error (YARDMASTER_LOG_LEVEL)")
+	fl.StringVar(&b.level, "log-level", Env("YARDMASTER_LOG_LEVEL", "info"), "debug, info, warn or error (YARDMASTER_LOG_LEVEL)")
 	fl.StringVar(&b.name, "name", os.Getenv("YARDMASTER_BOX_NAME"), "name of the box; the host's when empty (YARDMASTER_BOX_NAME)")
 	fl.IntVar(&b.slots, "slots", 2, "runs at once")
 	fl.StringVar(&b.limits, "limits", os.Getenv("YARDMASTER_BOX_LIMITS"),
@@ -66,7 +67,8 @@ func words(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-func env(key, otherwise string) string {
+// Env is a variable of the environment, or what stands for one that is not set or empty.
+func Env(key, otherwise string) string {
 	if v := os.Getenv(key); v != "" {
 		return v
 	}
@@ -75,7 +77,7 @@ func env(key, otherwise string) string {
 
 // joinBox enrolls this machine, unless it is enrolled, and runs as a box. Without
 // a token it mints one with the command line's own login.
-func defineBoxJoin(fl *flag.FlagSet) tree.Action {
+func BoxJoin(fl *flag.FlagSet) tree.Action {
 	address := fl.String("url", "", "address of the server; the login's when empty")
 	token := fl.String("token", os.Getenv("YARDMASTER_ENROLL_TOKEN"),
 		"one-time enrollment token (YARDMASTER_ENROLL_TOKEN); minted with your login when empty")
@@ -162,7 +164,7 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) (err error)
 		}
 		token = minted.Token
 	}
-	id, err := box.Enroll(ctx, strings.TrimSuffix(address, "/"), token, box.Info{Name: name, Version: program.Version, Slots: b.slots})
+	id, err := box.Enroll(ctx, strings.TrimSuffix(address, "/"), token, box.Info{Name: name, Version: This.Version, Slots: b.slots})
 	if err != nil {
 		return err
 	}
@@ -179,7 +181,7 @@ func enroll(ctx context.Context, address, token string, b *boxFlags) (err error)
 // namesakes says that there are boxes of a name already, which those who read it could take
 // for one.
 func namesakes(ctx context.Context, c *client.Client, name string) error {
-	var all rowsOf[struct {
+	var all capability.Rows[struct {
 		ID       string `json:"id"`
 		Name     string `json:"name"`
 		State    string `json:"state"`
@@ -204,7 +206,8 @@ func namesakes(ctx context.Context, c *client.Client, name string) error {
 	return nil
 }
 
-func defineBoxRun(fl *flag.FlagSet) tree.Action {
+// BoxRun is the definition of box run.
+func BoxRun(fl *flag.FlagSet) tree.Action {
 	b := addBoxFlags(fl)
 	return func(ctx context.Context, _ []string) error { return runBoxHere(ctx, b) }
 }
@@ -216,7 +219,7 @@ func (b *boxFlags) config() (box.Config, error) {
 		return box.Config{}, exit.Misused("--limits: %s", wrong)
 	}
 	return box.Config{
-		DataDir: b.data, WorkDir: b.work, Name: name, Slots: b.slots, Egress: words(b.egress), Limits: b.limits, Version: program.Version,
+		DataDir: b.data, WorkDir: b.work, Name: name, Slots: b.slots, Egress: words(b.egress), Limits: b.limits, Version: This.Version,
 		Logger: logger(os.Stderr, b.level, "text"),
 	}, err
 }
@@ -237,12 +240,13 @@ func runBoxHere(ctx context.Context, b *boxFlags) error {
 	return err
 }
 
-func listBoxes(ctx context.Context) error {
+// ListBoxes prints the boxes of the account, and those of others that may take work of it.
+func ListBoxes(ctx context.Context) error {
 	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}
-	var p rowsOf[struct {
+	var p capability.Rows[struct {
 		ID       string `json:"id"`
 		Name     string `json:"name"`
 		State    string `json:"state"`
@@ -261,7 +265,7 @@ func listBoxes(ctx context.Context) error {
 		Isolation []string            `json:"isolation"`
 		Holds     map[string][]string `json:"isolation_holds"`
 	}]
-	var others rowsOf[outsideBox]
+	var others capability.Rows[outsideBox]
 	if err := c.Call(ctx, http.MethodGet, "/v1/runners", nil, &p); err != nil {
 		return err
 	}

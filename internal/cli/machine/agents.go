@@ -1,4 +1,4 @@
-package cli
+package machine
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // boxFolders defines the flags of the folders of this machine's box.
 func boxFolders(fl *flag.FlagSet) (data, work *string) {
-	data = fl.String("data", env("YARDMASTER_BOX_DATA", "./yardmaster-box"), "folder of the box (YARDMASTER_BOX_DATA)")
+	data = fl.String("data", Env("YARDMASTER_BOX_DATA", "./yardmaster-box"), "folder of the box (YARDMASTER_BOX_DATA)")
 	work = fl.String("work", os.Getenv("YARDMASTER_BOX_WORK"), "its work folder, if it is run with one (YARDMASTER_BOX_WORK)")
 	return data, work
 }
@@ -26,15 +26,16 @@ func absent(err error) bool {
 	return errors.Is(err, box.ErrNotEnrolled) || errors.Is(err, fs.ErrNotExist)
 }
 
-// noBox explains how to make a box, if err says that there is none.
-func noBox(err error, data string) error {
+// NoBox explains how to make a box, if err says that there is none.
+func NoBox(err error, data string) error {
 	if absent(err) {
 		return fmt.Errorf("there is no box in %s: name its folder with --data, or `yardmaster box join` makes this machine one", data)
 	}
 	return err
 }
 
-func defineBoxAgents(fl *flag.FlagSet) tree.Action {
+// Agents is the definition of box agents.
+func Agents(fl *flag.FlagSet) tree.Action {
 	data, work := boxFolders(fl)
 	return func(ctx context.Context, _ []string) error { return listAgents(ctx, *data, *work) }
 }
@@ -71,9 +72,10 @@ func listAgents(ctx context.Context, data, work string) error {
 	return nil
 }
 
-func defineBoxAgentsInstall(fl *flag.FlagSet) tree.Action {
+// InstallAgents is the definition of box agents install.
+func InstallAgents(fl *flag.FlagSet) tree.Action {
 	data, work := boxFolders(fl)
 	return func(ctx context.Context, plain []string) error {
-		return noBox(box.InstallAgent(ctx, *data, *work, plain[0], os.Stdout), *data)
+		return NoBox(box.InstallAgent(ctx, *data, *work, plain[0], os.Stdout), *data)
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package machine
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"yardmaster/internal/config"
 )
 
-// defineAppoint makes a person an operator of a server, or no longer one, on the database of
+// Appoint makes a person an operator of a server, or no longer one, on the database of
 // the server. The API makes none, so that no token of any kind does.
-func defineAppoint(admin bool) func(*flag.FlagSet) tree.Action {
+func Appoint(admin bool) func(*flag.FlagSet) tree.Action {
 	return func(fl *flag.FlagSet) tree.Action { return configured(fl, appoint(admin)) }
 }
 

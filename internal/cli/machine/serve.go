@@ -1,4 +1,4 @@
-package cli
+package machine
 
 import (
 	"context"
@@ -49,10 +49,11 @@ func configured(fl *pflag.FlagSet, do func(ctx context.Context, cfg *config.Conf
 	}
 }
 
-func defineServe(fl *pflag.FlagSet) tree.Action { return configured(fl, runServe) }
+// Serve is the definition of serve.
+func Serve(fl *pflag.FlagSet) tree.Action { return configured(fl, runServe) }
 
 func runServe(ctx context.Context, cfg *config.Config, _ []string) error {
-	started()
+	Started()
 	if os.Getenv("GOGC") == "" {
 		// An idle server has about 10 MB of heap. A GC percent of 200 costs another
 		// 10 MB, and halves the collector's time.
@@ -61,9 +62,9 @@ func runServe(ctx context.Context, cfg *config.Config, _ []string) error {
 	log := logger(os.Stderr, cfg.LogLevel, cfg.LogFormat)
 	defer exitOnNextSignal(ctx, log)()
 	err := app.Run(ctx, cfg, app.Options{
-		Version: program.Version, SHA: commit(), Logger: log,
+		Version: This.Version, SHA: Commit(), Logger: log,
 		Ready: func(a *app.App) {
-			fmt.Printf("Yardmaster %s serves %s, boxes connect to %s, data in %s\n", program.Version, a.URL(), a.NATSURL(), cfg.Data)
+			fmt.Printf("Yardmaster %s serves %s, boxes connect to %s, data in %s\n", This.Version, a.URL(), a.NATSURL(), cfg.Data)
 			switch url, err := a.SetupURL(ctx); {
 			case err != nil:
 				log.Error("find out whether the server is set up: a restart prints the address if it is not", "error", err)
@@ -78,7 +79,8 @@ func runServe(ctx context.Context, cfg *config.Config, _ []string) error {
 	return err
 }
 
-func defineConfig(fl *pflag.FlagSet) tree.Action {
+// Config is the definition of config, which takes the flags of serve.
+func Config(fl *pflag.FlagSet) tree.Action {
 	return configured(fl, func(_ context.Context, cfg *config.Config, _ []string) error {
 		cfg.Print(os.Stdout)
 		return nil

@@ -1,4 +1,4 @@
-package cli
+package machine
 
 import (
 	"context"
@@ -14,8 +14,9 @@ import (
 	"yardmaster/internal/proof/demo"
 )
 
-func defineDemo(fl *flag.FlagSet) tree.Action {
-	o := demo.Options{Out: os.Stdout, Version: program.Version, Command: startedAs(os.Args[0])}
+// Demo is the definition of demo.
+func Demo(fl *flag.FlagSet) tree.Action {
+	o := demo.Options{Out: os.Stdout, Version: This.Version, Command: startedAs(os.Args[0])}
 	fl.BoolVar(&o.Once, "once", false, "end after the job: exit code 0 only if it merged and the tests pass")
 	fl.BoolVar(&o.GitHub, "github", false, "begin with an issue at a stand-in for GitHub, which the demo starts")
 	fl.StringVar(&o.Data, "data", "", "folder to keep; a temporary one when empty")

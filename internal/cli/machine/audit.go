@@ -1,4 +1,4 @@
-package cli
+package machine
 
 import (
 	"bufio"
@@ -25,9 +25,9 @@ import (
 	"yardmaster/internal/lazy"
 )
 
-// runAuditExport writes the account's audit rows as lines of JSON, newest first, in
+// AuditExport writes the account's audit rows as lines of JSON, newest first, in
 // the form of the API.
-func runAuditExport(ctx context.Context, _ []string) error {
+func AuditExport(ctx context.Context, _ []string) error {
 	c, err := signin.Connect()
 	if err != nil {
 		return err
@@ -43,8 +43,8 @@ func runAuditExport(ctx context.Context, _ []string) error {
 	return out.Flush()
 }
 
-// defineAuditVerify verifies an export without a server.
-func defineAuditVerify(fl *flag.FlagSet) tree.Action {
+// AuditVerify verifies an export without a server.
+func AuditVerify(fl *flag.FlagSet) tree.Action {
 	head := fl.String("head", "", "`FILE` of signed heads (- for standard input), or the hash that the newest row must have")
 	key := fl.String("key", "",
 		"public `KEY` that the heads are signed with (or several, with commas), noted down at another time; keys list shows it")
@@ -158,9 +158,9 @@ func whole(out io.Writer, spans []hashchain.Span) {
 	}
 }
 
-// defineAuditAccept accepts the current rows after an operator has deliberately
+// AuditAccept accepts the current rows after an operator has deliberately
 // restored an older database.
-func defineAuditAccept(fl *flag.FlagSet) tree.Action {
+func AuditAccept(fl *flag.FlagSet) tree.Action {
 	return configured(fl, func(ctx context.Context, cfg *config.Config, plain []string) error {
 		return withKeys(ctx, cfg, true, func(k *app.KeyChest) error { return k.AcceptBreaks(ctx, plain[0], os.Stdout) })
 	})
