@@ -106,7 +106,7 @@ func serverCommands() []tree.Command {
 		{Words: "github redeliver", Args: "GUID", Summary: "apply a delivery once more, with an operator's token",
 			Define: tree.Nothing(runGitHubRedeliver)},
 		{Words: "operator token", Summary: "print an operator token, which lives an hour", Define: defineOperatorToken},
-		{Words: "chaos", Summary: "do harm to a throwaway server and its boxes, and print what was lost", Define: defineChaos},
+		{Words: "chaos", Summary: "do harm to a throwaway server and its boxes, and print what was lost", Define: machine.Chaos},
 	}
 }
 
@@ -162,7 +162,14 @@ func otherCommands() []tree.Command {
 // hidden are the subcommands with which the program runs itself.
 func hidden() map[string]func([]string) int {
 	all := box.Inner()
-	all["agent"], all["astray"] = machine.Agent, runAstray
+	all["agent"] = machine.Agent
+	if machine.This.Lab != nil {
+		for name, f := range machine.This.Lab.Inner {
+			all[name] = func(args []string) int {
+				return f(args, func(args []string) int { return run(args, os.Stdout, os.Stderr) })
+			}
+		}
+	}
 	return all
 }
 
@@ -199,6 +206,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	c, err := root.ExecuteContextC(ctx)
 	var wrong exit.Misuse
 	var none tree.Lost
+	var passed exit.Status
 	if kept := (draft.Unsent{}); errors.As(err, &kept) {
 		defer func() { fmt.Fprintln(stderr, kept.Where()) }()
 	}
@@ -209,6 +217,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &passed):
+		return int(passed)
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil, errors.Is(err, terminal.ErrInterrupted):
 		return exit.CodeInterrupted
 	case errors.As(err, &none):

@@ -20,10 +20,10 @@ const recording = "../../docs/pictures/terminal.svg"
 // picture is what a fresh session shows. -update draws it anew.
 func TestRecording(t *testing.T) {
 	t.Parallel()
-	y := yard(t, "--scenario", "../../internal/proof/demo/scenario.yml")
+	y := yard(t, "--scenario", "../../internal/demo/scenario.yml")
 	files := map[string]string{".svc/policy.yml": "version: 1\nmerge: {mode: ask}\nreview: {mode: off}\n"}
 	for _, name := range []string{"README.md", "slug.sh", "test.sh"} {
-		text, err := os.ReadFile(filepath.Join("../../internal/proof/demo/sample", name))
+		text, err := os.ReadFile(filepath.Join("../../internal/demo/sample", name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,6 +23,12 @@ type NotFound string
 
 func (n NotFound) Error() string { return string(n) }
 
+// Status is the error of a command that another program has carried out: the exit code of that program, which
+// has said why.
+type Status int
+
+func (s Status) Error() string { return fmt.Sprintf("exit code %d", int(s)) }
+
 // OfFile is what was read of this machine. A file that cannot be had is a misuse: nothing was tried.
 func OfFile[T any](what T, err error) (T, error) {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {

@@ -10,18 +10,24 @@ import (
 
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/tree"
+	"yardmaster/internal/demo"
 	"yardmaster/internal/lazy"
-	"yardmaster/internal/proof/demo"
 )
 
 // Demo is the definition of demo.
 func Demo(fl *flag.FlagSet) tree.Action {
 	o := demo.Options{Out: os.Stdout, Version: This.Version, Command: startedAs(os.Args[0])}
 	fl.BoolVar(&o.Once, "once", false, "end after the job: exit code 0 only if it merged and the tests pass")
-	fl.BoolVar(&o.GitHub, "github", false, "begin with an issue at a stand-in for GitHub, which the demo starts")
+	atGitHub := fl.Bool("github", false, "begin with an issue at a stand-in for GitHub, which the demo starts")
 	fl.StringVar(&o.Data, "data", "", "folder to keep; a temporary one when empty")
 	fl.StringVar(&o.Listen, "listen", "127.0.0.1:0", "host:port of the server")
 	return func(ctx context.Context, _ []string) (err error) {
+		switch {
+		case *atGitHub && This.Lab == nil:
+			return handOver(ctx, "demo --github")
+		case *atGitHub:
+			o.StandIn = This.Lab.StandIn
+		}
 		if o.Self, err = os.Executable(); err != nil {
 			return err
 		}

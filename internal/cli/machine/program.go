@@ -12,6 +12,8 @@ type Program struct {
 	// Started, if set, is called once it is known that the command is not a short one. It may be
 	// called again.
 	Started func()
+	// Lab is what a program for trials has besides; nil in the product.
+	Lab *Lab
 }
 
 // This is the one that runs.

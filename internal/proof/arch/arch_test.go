@@ -116,11 +116,13 @@ var edges = map[string]string{
 		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/due db/lease db/meta dial domain/* event event/hashchain " +
 		"event/notary fault flow hook id idp linear llm " +
 		"llm/scripted mail observe observe/telemetry policy rlimit seal seal/keys secretscan web webpush",
-	"proof/demo":           "app box child client config proof/github",
+	"demo":                 "app box child client config",
+	"proof/lab":            "app cli/machine demo proof/chaos proof/chaos/astray proof/github",
 	"proof/chaos":          "box child client proof/chaos/astray proof/loopback",
 	"proof/chaos/astray":   "",
 	"cmd/yardmaster":       "cli cli/machine cmd/yardmaster/early",
 	"cmd/yardmaster/early": "",
+	"cmd/yardmaster-lab":   "cli cli/machine proof/lab",
 
 	"proof/arch": "",
 	"proof/e2e":  "",
@@ -306,7 +308,7 @@ func TestHTTP(t *testing.T) {
 		"box/gate":         "serves what stands between agents and the network",
 		"box/modelproxy":   "stands between agents and the gateway",
 		"box/selftest":     "asks the proxies of a box",
-		"proof/demo":       "names methods to client",
+		"demo":             "names methods to client",
 		"proof/bundle":     "serves the sources of the dashboard before a server",
 		"proof/chaos":      "names methods to client and gives its calls keys",
 		"proof/document":   "reads headers of answers",
@@ -402,7 +404,7 @@ func TestClock(t *testing.T) {
 		"proof/github":       "has a clock that a test moves",
 		"webpush/pushtest":   "checks how long a token is good",
 		"proof/provider":     "dates its tokens",
-		"proof/demo":         "prints how long the steps took",
+		"demo":               "prints how long the steps took",
 		"proof/gate":         "says how long stages took, and dates what passed",
 		"proof/patience":     "knows what is left of a package's time",
 		"proof/chaos":        "harms at times of its own, outside of what it harms",
@@ -419,7 +421,7 @@ func TestRandomness(t *testing.T) {
 		"box/coder":    "names its sessions, which no server knows",
 		"box/sandbox":  "marks what is outside of a sandbox, so that it is known again inside",
 		"box/worktree": "names refs that must not collide in the cache",
-		"proof/demo":   "makes the password of a throwaway owner",
+		"demo":         "makes the password of a throwaway owner",
 		"proof/chaos":  "makes the secrets that it looks for",
 
 		"proof/github":     "makes the keys of Apps",

@@ -18,7 +18,7 @@ var rooms = map[string]string{
 	"cli/act": "app cli/capability cli/draft cli/exit cli/noun cli/object cli/output cli/screen cli/signin cli/tree client lazy " +
 		"terminal",
 	"cli/machine": "app box box/coder cli/capability cli/exit cli/screen cli/signin cli/table cli/tree client config event/hashchain lazy " +
-		"proof/demo seal",
+		"demo seal",
 	"cli": "app box cli/act cli/capability cli/change cli/draft cli/exit cli/machine cli/noun cli/object cli/output cli/screen " +
-		"cli/signin cli/table cli/tree client lazy mail proof/chaos proof/chaos/astray proxies terminal",
+		"cli/signin cli/table cli/tree client lazy mail proxies terminal",
 }

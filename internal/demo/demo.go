@@ -39,11 +39,12 @@ var scenario []byte
 
 // Options configure the demo.
 type Options struct {
-	Data   string // folder to keep; a temporary one, removed at the end, when empty
-	Once   bool   // end after the job instead of serving on
-	GitHub bool   // the job begins with an issue at a stand-in for GitHub
-	Listen string // address of the server
-	Out    io.Writer
+	Data string // folder to keep; a temporary one, removed at the end, when empty
+	Once bool   // end after the job instead of serving on
+	// StandIn, if set, starts a stand-in for GitHub, at which the job begins with an issue.
+	StandIn func() (Host, error)
+	Listen  string // address of the server
+	Out     io.Writer
 	// Self is the path of the program whose `box join` runs the box.
 	Self string
 	// Command is how a person starts the program.
@@ -102,7 +103,7 @@ func Run(ctx context.Context, o Options) (failed error) {
 	// The server outlives the box, which reports to it when it ends.
 	served, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	if d.GitHub {
+	if d.StandIn != nil {
 		if d.there, err = d.standIn(); err != nil {
 			return err
 		}

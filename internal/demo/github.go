@@ -17,18 +17,43 @@ import (
 	"time"
 
 	"yardmaster/internal/client"
-	"yardmaster/internal/proof/github"
 )
 
-// standIn is the program that plays GitHub: the peer of the tests. It speaks GitHub's
-// API, keeps git repositories and sends deliveries; it has no pages.
+// Host is what plays GitHub in the demo, with one repository and one issue. It speaks GitHub's API, keeps
+// git repositories and sends deliveries. Its methods are called in their order here.
+type Host interface {
+	// URL is the address of its pages.
+	URL() string
+	// Register makes an App, whose deliveries go to an address with a secret.
+	Register(hook, secret string, permissions map[string]string, events []string) App
+	// Put makes the repository of an organisation, whose administrator is a person.
+	Put(organisation, repo, person string, files map[string]string)
+	// Install has the organisation install the App.
+	Install()
+	// OpenIssue has the person open the issue and label it, and answers its number.
+	OpenIssue(title, body, label string) int
+	// Folder is that of the repository.
+	Folder() string
+	// Check puts the result of a check of a commit there.
+	Check(sha, name, result string)
+	// Closed tells whether the issue is closed.
+	Closed() bool
+	// Comments are the texts of the comments on the issue.
+	Comments() []string
+	// Close ends it.
+	Close() error
+}
+
+// App is an App of GitHub: its id, its name in addresses, and its private key in PEM.
+type App struct {
+	ID        int64
+	Slug, PEM string
+}
+
+// standIn is a Host and what the demo knows of it.
 type standIn struct {
-	peer   *github.Server
-	app    *github.App
-	ada    *github.Account
-	org    *github.Account
-	repo   *github.Repo
-	issue  *github.Issue
+	host   Host
+	number int      // of the issue
 	flags  []string // of the server
 	hook   *http.Server
 	server atomic.Pointer[string] // the address of the server, once there is one
@@ -40,11 +65,11 @@ const wish = "The tests of slug.sh fail"
 // standIn starts the stand-in with an App of the server. The App exists before the server
 // has an address, so its deliveries take a detour.
 func (d *demo) standIn() (_ *standIn, err error) {
-	peer, err := github.Start(github.Options{Enterprise: "3.19.0"})
+	host, err := d.StandIn()
 	if err != nil {
 		return nil, fmt.Errorf("start the stand-in for GitHub: %w", err)
 	}
-	s := &standIn{peer: peer, tested: map[string]bool{}}
+	s := &standIn{host: host, tested: map[string]bool{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -56,23 +81,19 @@ func (d *demo) standIn() (_ *standIn, err error) {
 	}
 	s.hook = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(s.forward)}
 	go func() { _ = s.hook.Serve(listener) }() // ends with close
-	s.app = peer.NewApp(github.NewApp{
-		Name: "Yardmaster", HookURL: "http://" + listener.Addr().String(), Secret: "demo",
-		Permissions: map[string]string{
-			"metadata": "read", "contents": "write", "pull_requests": "write", "issues": "write", "checks": "write",
-			"statuses": "read", "actions": "write", "members": "read", "merge_queues": "write",
-		},
-		Events: []string{
-			"push", "repository", "issues", "issue_comment", "label", "pull_request", "pull_request_review", "pull_request_review_comment",
-			"pull_request_review_thread", "check_run", "check_suite", "status",
-		},
+	app := host.Register("http://"+listener.Addr().String(), "demo", map[string]string{
+		"metadata": "read", "contents": "write", "pull_requests": "write", "issues": "write", "checks": "write",
+		"statuses": "read", "actions": "write", "members": "read", "merge_queues": "write",
+	}, []string{
+		"push", "repository", "issues", "issue_comment", "label", "pull_request", "pull_request_review", "pull_request_review_comment",
+		"pull_request_review_thread", "check_run", "check_suite", "status",
 	})
 	key := filepath.Join(d.Data, "app.pem")
-	if err := os.WriteFile(key, []byte(s.app.PEM()), 0o600); err != nil {
+	if err := os.WriteFile(key, []byte(app.PEM), 0o600); err != nil {
 		return nil, err
 	}
 	s.flags = []string{
-		"--github-url", peer.Web, "--github-app-id", strconv.FormatInt(s.app.ID, 10), "--github-app-slug", s.app.Slug,
+		"--github-url", host.URL(), "--github-app-id", strconv.FormatInt(app.ID, 10), "--github-app-slug", app.Slug,
 		"--github-app-key-file", key, "--github-app-webhook-secret", "demo", "--github-app-account", account,
 		"--github-app-owners", account,
 	}
@@ -105,7 +126,7 @@ func (s *standIn) close() error {
 	if s.hook != nil {
 		err = s.hook.Close()
 	}
-	return errors.Join(err, s.peer.Close())
+	return errors.Join(err, s.host.Close())
 }
 
 // put makes the repository of the files in a folder.
@@ -118,9 +139,7 @@ func (s *standIn) put(dir string) error {
 		}
 		files[path] = string(text)
 	}
-	s.org, s.ada = s.peer.Org(account), s.peer.Person(login)
-	s.ada.Join(s.org, "admin", false)
-	s.repo = s.peer.Repo(account+"/"+project, github.NewRepo{Private: true, Files: files})
+	s.host.Put(account, project, login, files)
 	return nil
 }
 
@@ -142,7 +161,7 @@ func await(ctx context.Context, fn func() (bool, error)) error {
 
 // install has the organisation install the App, and waits until the server works there.
 func (d *demo) install(ctx context.Context, c *client.Client) error {
-	d.there.app.Install(d.there.org, d.there.repo)
+	d.there.host.Install()
 	err := await(ctx, func() (bool, error) {
 		var page struct {
 			Data []struct {
@@ -163,9 +182,9 @@ func (d *demo) install(ctx context.Context, c *client.Client) error {
 // issue has a person open an issue and label it, and waits for the task that the judge
 // makes of it.
 func (d *demo) issue(ctx context.Context, c *client.Client) (taskID string, err error) {
-	d.there.issue = d.there.repo.OpenIssue(d.there.ada, wish, "Upper case letters and punctuation get through. Make them pass; do not change the tests.")
-	d.there.issue.Label(d.there.ada, "yardmaster")
-	d.step("%s opened the issue #%d there, “%s”, and gave it the label yardmaster.", login, d.there.issue.Number, wish)
+	d.there.number = d.there.host.OpenIssue(wish,
+		"Upper case letters and punctuation get through. Make them pass; do not change the tests.", "yardmaster")
+	d.step("%s opened the issue #%d there, “%s”, and gave it the label yardmaster.", login, d.there.number, wish)
 	err = await(ctx, func() (bool, error) {
 		var page struct {
 			Data []struct {
@@ -213,7 +232,7 @@ func (s *standIn) check(ctx context.Context, d *demo, p client.Pull) error {
 	s.tested[p.HeadSHA] = true
 	d.step("Pull request #%d is open there.", p.Number)
 	dir := filepath.Join(d.Data, fmt.Sprintf("ci-%.10s", p.HeadSHA))
-	if _, err := client.Git(ctx, d.Data, "", "", "clone", "--quiet", "--no-checkout", s.repo.Dir(), dir); err != nil {
+	if _, err := client.Git(ctx, d.Data, "", "", "clone", "--quiet", "--no-checkout", s.host.Folder(), dir); err != nil {
 		return err
 	}
 	if _, err := client.Git(ctx, dir, "", "", "checkout", "--quiet", p.HeadSHA); err != nil {
@@ -223,7 +242,7 @@ func (s *standIn) check(ctx context.Context, d *demo, p client.Pull) error {
 	if _, err := test(ctx, dir); err != nil {
 		result = "failure"
 	}
-	s.repo.Check(s.peer.ActionsApp(), p.HeadSHA, "test", result)
+	s.host.Check(p.HeadSHA, "test", result)
 	d.step("The check test of the organisation's own CI has ended there: %s.", result)
 	return nil
 }
@@ -232,14 +251,14 @@ func (s *standIn) check(ctx context.Context, d *demo, p client.Pull) error {
 func (d *demo) closed(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // no machine is as slow
 	defer cancel()
-	if err := await(ctx, func() (bool, error) { return d.there.issue.State().State == "closed", nil }); err != nil {
+	if err := await(ctx, func() (bool, error) { return d.there.host.Closed(), nil }); err != nil {
 		return fmt.Errorf("the issue was not closed: %w", err)
 	}
-	for _, said := range d.there.issue.Comments() {
-		text, _, _ := strings.Cut(strings.TrimSpace(said.Body), "\n")
+	for _, said := range d.there.host.Comments() {
+		text, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
 		d.step("Said at the issue: %s", text)
 	}
-	d.step("The issue #%d is closed there.", d.there.issue.Number)
+	d.step("The issue #%d is closed there.", d.there.number)
 	return nil
 }
 
