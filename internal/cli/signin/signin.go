@@ -3,6 +3,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,26 +61,40 @@ func ServerAt(address string) (string, error) {
 	return server, nil
 }
 
+// named is the context that the person names, by flag or else by variable; "" if by neither.
+func named() string { return cmp.Or(Context, os.Getenv("YARDMASTER_CONTEXT")) }
+
 // serverOf is ServerAt for somebody who signs in, maybe into a context that is new.
 func serverOf(address string) (string, error) {
-	if address != "" || Context == "" {
+	context := named()
+	if address != "" || context == "" {
 		return ServerAt(address)
 	}
 	all, err := client.ReadLogins()
 	if err != nil {
 		return "", err
 	}
-	if of, known := all.Get(Context); known {
+	of, known := all.Get(context)
+	if known && (Context != "" || os.Getenv("YARDMASTER_URL") == "") { // which comes before the variable of the context
 		return of.URL, nil
 	}
 	if len(all.Logins) == 0 && os.Getenv("YARDMASTER_URL") == "" {
-		return "", exit.Misused("give --url, the address of the server: there is no context %q yet, nor any other", Context)
+		return "", exit.Misused("give --url, the address of the server: there is no context %q yet, nor any other", context)
 	}
-	l, err := client.LoadLogin(os.Getenv, "", nil) // that of the context in use, even without a token
+	inUse := func(name string) string { // without the variable, which names the new one
+		if name == "YARDMASTER_CONTEXT" {
+			return ""
+		}
+		return os.Getenv(name)
+	}
+	l, err := client.LoadLogin(inUse, "", nil) // even without a token
 	if l.URL == "" {
 		return "", err
 	}
-	fmt.Fprintf(os.Stderr, "The context %s is new: you sign in to %s.\n", client.Inert(Context), client.Inert(l.URL))
+	if known {
+		return l.URL, nil
+	}
+	fmt.Fprintf(os.Stderr, "The context %s is new: you sign in to %s.\n", client.Inert(context), client.Inert(l.URL))
 	return l.URL, nil
 }
 
@@ -87,7 +102,7 @@ func serverOf(address string) (string, error) {
 // last login is of, and that does not run any more, such as that of a demo, is left.
 func ServerWhich(ctx context.Context, address string) (string, error) {
 	server, err := serverOf(address)
-	if err != nil || address != "" || Context != "" || os.Getenv("YARDMASTER_URL") != "" || server == client.DefaultURL {
+	if err != nil || address != "" || named() != "" || os.Getenv("YARDMASTER_URL") != "" || server == client.DefaultURL {
 		return server, err
 	}
 	u, err := url.Parse(server)
@@ -109,7 +124,7 @@ func Remember(ctx context.Context, c *client.Client) error {
 	if err != nil {
 		return err
 	}
-	of := client.Login{Name: Context, URL: c.URL, Token: c.Token}
+	of := client.Login{Name: named(), URL: c.URL, Token: c.Token}
 	if of.Name == "" {
 		of.Name = all.NameFor(c.URL)
 	}
@@ -117,7 +132,7 @@ func Remember(ctx context.Context, c *client.Client) error {
 	if err := c.Call(ctx, http.MethodGet, "/v1/me", nil, &me); err == nil {
 		of.Account = me.Account.Login
 	}
-	if was := all.Logins[of.Name].Account; Context == "" && was != "" && of.Account != "" && was != of.Account {
+	if was := all.Logins[of.Name].Account; named() == "" && was != "" && of.Account != "" && was != of.Account {
 		of.Name = of.Account // another account at the same server takes nothing's place
 	}
 	if err := all.Put(of, client.SystemKeyring(os.Getenv)); err != nil {
