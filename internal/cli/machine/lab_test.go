@@ -24,7 +24,8 @@ func TestTrialsAreBuiltOfACheckout(t *testing.T) { // alone: it sets the folder 
 			}
 		}
 		err := handOver(t.Context(), "demo --github")
-		if err == nil || !strings.Contains(err.Error(), "is in no checkout") || !strings.Contains(err.Error(), "go run ./cmd/yardmaster demo --github") {
+		if err == nil || !strings.Contains(err.Error(), "is in no checkout") ||
+			!strings.Contains(err.Error(), "go run ./cmd/yardmaster demo --github") {
 			t.Errorf("with a go.mod of %q: %v", mod, err)
 		}
 	}
