@@ -216,7 +216,7 @@ web-check: ## fail if the dashboard that is committed is not what its sources sa
 .PHONY: pictures
 pictures: deps build ## take the pictures of docs/pictures anew, in a real browser and on a terminal
 	$(GO) test ./internal/proof/dashboard -run TestPictures -count 1 -update
-	$(GO) test ./cmd/yardmaster -run TestRecording -count 1 -update
+	$(GO) test ./internal/cli -run TestRecording -count 1 -update
 
 .PHONY: e2e-agents
 e2e-agents: $(DEPS) build ## run real coding agents from npm to a merged pull request
@@ -227,12 +227,12 @@ environments: $(DEPS) build ## run the demo as root and others, with and without
 	scripts/environments
 
 .PHONY: chaos
-chaos: build ## harm real processes for MINUTES (0.5) as SEED (1) says, and count what was lost
-	$(PROGRAM) chaos --minutes $(MINUTES) --seed $(SEED)
+chaos: ## harm real processes for MINUTES (0.5) as SEED (1) says, and count what was lost
+	$(GO) run ./cmd/yardmaster-lab chaos --minutes $(MINUTES) --seed $(SEED)
 
 .PHONY: chaos-night
-chaos-night: build ## the same for ten minutes, as a new seed says each time
-	$(PROGRAM) chaos --minutes 10 --seed $$(date +%s)
+chaos-night: ## the same for ten minutes, as a new seed says each time
+	$(GO) run ./cmd/yardmaster-lab chaos --minutes 10 --seed $$(date +%s)
 
 .PHONY: conformance
 conformance: $(DEPS) build ## hold the API against linters, generated clients, a validator and MCP's own clients

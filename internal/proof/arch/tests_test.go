@@ -82,7 +82,7 @@ var unraced = map[string]string{
 	"box":                "its tests start agents as processes: minutes",
 	"box/sandbox":        "what it starts runs in processes of its own",
 	"codehost/gitfolder": "what it starts are git's processes",
-	"cmd/yardmaster":     "its tests start the program as a process",
+	"cli":                "its tests start the program as a process",
 	"proof/bench":        "its tests measure nothing; it runs for minutes",
 	"proof/chaos":        "harms processes",
 	"proof/rig":          "starts whole servers",

@@ -12,8 +12,7 @@ import (
 // timed lists the test files that name a time for a wait, and why: what they test is the
 // time itself. docs/testing.md says how every other test waits.
 var timed = map[string]string{
-	"cmd/yardmaster/fast_test.go":                    "measures a list of tasks against a bare program in the same run",
-	"cmd/yardmaster/keys_test.go":                    "kills at any moment, after it has killed at one that is known",
+	"internal/cli/keys_test.go":                      "kills at any moment, after it has killed at one that is known",
 	"internal/app/slow_test.go":                      "attacks at a pace",
 	"internal/app/walk_money_test.go":                "gives up calls in the middle, wherever that is",
 	"internal/app/walk_test.go":                      "says how many steps it took a second",

@@ -116,7 +116,7 @@ func TestFactsNameTests(t *testing.T) {
 	for test, want := range map[string]bool{
 		"internal/bus TestHostileBox": true, "internal/app TestWorkUnderDisorder": true, "internal/box/sandbox TestEscapes": true,
 		"internal/domain/run TestHostileCalls": true, "internal/domain/ask TestRandomVerdicts/sqlite": true,
-		"internal/domain/plan TestRandomPlans": true, "cmd/yardmaster TestRotationKilledAgainAndAgain": true,
+		"internal/domain/plan TestRandomPlans": true, "internal/cli TestRotationKilledAgainAndAgain": true,
 		"internal/bus TestCalls": false, "internal/app TestTable": false, "internal/box TestPush": false,
 		"internal/domain/ask TestNoModel": false, "internal/box TestCommandMayAskTheModel": false,
 	} {
@@ -187,7 +187,7 @@ func TestDayAndNight(t *testing.T) {
 func TestQuick(t *testing.T) {
 	t.Parallel()
 	const app, box = "yardmaster/internal/app", "yardmaster/internal/box"
-	const cmd, fault = "yardmaster/cmd/yardmaster", "yardmaster/internal/fault"
+	const cmd, fault = "yardmaster/internal/cli", "yardmaster/internal/fault"
 	whole, left := quick([]string{cmd, app, box, fault}, []string{app, box, fault})
 	if !slices.Equal(whole, []string{box, fault}) || !slices.Equal(left, []string{cmd, app}) {
 		t.Errorf("whole: %v, left out: %v", whole, left)

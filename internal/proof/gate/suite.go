@@ -25,7 +25,7 @@ const timeout = "-timeout=20m"
 // left alone at the end.
 var first = []string{
 	"./internal/proof/dashboard", "./internal/app", "./internal/proof/e2e", "./internal/box", "./internal/domain/pull",
-	"./internal/proof/transcript", "./cmd/yardmaster",
+	"./internal/proof/transcript", "./internal/cli",
 }
 
 // long are the packages of which `make fast` plays only the tests in files that have
@@ -33,7 +33,7 @@ var first = []string{
 var long = map[string]bool{
 	"yardmaster/internal/proof/frontdoor": false, "yardmaster/internal/proof/dashboard": false, "yardmaster/internal/app": false,
 	"yardmaster/internal/proof/e2e": false, "yardmaster/internal/proof/transcript": false,
-	"yardmaster/internal/box": true, "yardmaster/internal/domain/pull": true, "yardmaster/cmd/yardmaster": true,
+	"yardmaster/internal/box": true, "yardmaster/internal/domain/pull": true, "yardmaster/internal/cli": true,
 }
 
 // night is a part of the tests that is played at night, and in a check when what it tests
@@ -48,9 +48,9 @@ type night struct {
 var nights = []night{
 	{packages: []string{"yardmaster/internal/proof/frontdoor"},
 		ground: regexp.MustCompile(`^(CONTRIBUTING\.md|Makefile|internal/(domain/template|proof/frontdoor)/)`)},
-	{tests: "TestPictures|TestRecording", ground: regexp.MustCompile(`^(docs/pictures/|internal/proof/dashboard/pictures|cmd/yardmaster/recording)`)},
+	{tests: "TestPictures|TestRecording", ground: regexp.MustCompile(`^(docs/pictures/|internal/proof/dashboard/pictures|internal/cli/recording)`)},
 	{tests: "TestChaosOnPostgreSQL", ground: regexp.MustCompile(`^internal/(proof/(chaos/|e2e/chaos_test)|db/)`)},
-	{tests: "TestDemoAtStandIn", ground: regexp.MustCompile(`^internal/proof/((demo|github|standin)/|e2e/demo_test)`)},
+	{tests: "TestDemoAtStandIn", ground: regexp.MustCompile(`^internal/(demo/|proof/((lab|github|standin)/|e2e/demo_test))`)},
 	{tests: "TestEachLineIsNeeded", ground: regexp.MustCompile(`^internal/domain/pull/moves/`)},
 	{engine: true, ground: regexp.MustCompile(`^internal/db/|/store[^/]*\.go$`)},
 }
@@ -155,7 +155,7 @@ func nightSuite(ctx context.Context, flags []string) error {
 	err := test(ctx, slices.Concat(flags, []string{"--"}, packages))
 	if err == nil || errors.Is(err, errRefused) {
 		err = errors.Join(err, test(ctx, slices.Concat(flags, []string{"-run=^(" + strings.Join(tests, "|") + ")$", "--",
-			"./internal/proof/dashboard", "./internal/proof/e2e", "./cmd/yardmaster"})))
+			"./internal/proof/dashboard", "./internal/proof/e2e", "./internal/cli"})))
 	}
 	os.Setenv(enginesEnv, "postgres")
 	return errors.Join(err, test(ctx, append(flags, "--", "./internal/app", "./internal/domain/pull", "./internal/proof/transcript")))

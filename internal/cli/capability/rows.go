@@ -1,0 +1,6 @@
+package capability
+
+// Rows are the rows of a list.
+type Rows[T any] struct {
+	Data []T `json:"data"`
+}

@@ -1,0 +1,126 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/tree"
+	"yardmaster/internal/demo"
+)
+
+// Lab is what a program for trials has besides the product.
+type Lab struct {
+	// StandIn starts a stand-in for GitHub, for the demo.
+	StandIn func() (demo.Host, error)
+	// Chaos does harm, and prints what was lost.
+	Chaos func(ctx context.Context, of Harm) error
+	// Inner are further subcommands with which the program runs itself. They are given what carries out a
+	// command line.
+	Inner map[string]func(args []string, run func(args []string) int) int
+}
+
+// Harm says what harm is done to a throwaway server.
+type Harm struct {
+	Seed     uint64
+	Length   time.Duration // settling comes on top
+	Boxes    int
+	Database string // an empty PostgreSQL database; SQLite when empty
+	Data     string // folder to keep; a temporary one, kept only if something is wrong, when empty
+	Self     string // the program to run as server and boxes
+}
+
+// Chaos is the definition of chaos.
+func Chaos(fl *flag.FlagSet) tree.Action {
+	var of Harm
+	minutes := fl.Float64("minutes", 0.5, "how long harm is done; settling comes on top")
+	fl.Uint64Var(&of.Seed, "seed", 1, "what the plan of faults is drawn from")
+	fl.IntVar(&of.Boxes, "boxes", 2, "how many boxes there are")
+	fl.StringVar(&of.Database, "database", "", "postgres://… of an empty database; a SQLite file when empty")
+	fl.StringVar(&of.Data, "data", "", "empty folder to keep; a temporary one, kept if something is wrong, when empty")
+	return func(ctx context.Context, _ []string) (err error) {
+		if This.Lab == nil {
+			return handOver(ctx, "chaos")
+		}
+		of.Length = time.Duration(*minutes * float64(time.Minute))
+		if of.Self, err = os.Executable(); err != nil {
+			return err
+		}
+		return This.Lab.Chaos(ctx, of)
+	}
+}
+
+// labFolder is the program with a lab, below the folder of a checkout.
+const labFolder = "cmd/yardmaster-lab"
+
+// handOver has the program with a lab carry out the command line, and fails with its exit code. It is built of
+// the checkout that the current folder is in.
+func handOver(ctx context.Context, what string) (failed error) {
+	dir, err := checkout()
+	if err != nil {
+		return fmt.Errorf("%s is for trials, and no part of this program. Go builds it of the source of Yardmaster, and %w: in one, "+
+			"`go run ./cmd/yardmaster %s` does it", what, err, what)
+	}
+	compiler, err := exec.LookPath("go")
+	if err != nil {
+		return fmt.Errorf("%s is for trials, and no part of this program. It is built of the source in %s with Go, which is not here: %w",
+			what, dir, err)
+	}
+	tmp, err := os.MkdirTemp("", "yardmaster-lab-")
+	if err != nil {
+		return err
+	}
+	defer func() { failed = errors.Join(failed, os.RemoveAll(tmp)) }()
+	if err := os.Chmod(tmp, 0o711); err != nil { // the agents of a box that runs as root run the program as others
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "yardmaster: %s is for trials, and no part of this program: go build ./%s makes the one that has it.\n", what,
+		labFolder)
+	path := filepath.Join(tmp, "yardmaster")
+	build := exec.CommandContext(ctx, compiler, "build", "-o", path, "./"+labFolder)
+	build.Dir, build.Stdout, build.Stderr = dir, os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		return errors.Join(ctx.Err(), fmt.Errorf("build %s of %s: %w", labFolder, dir, err))
+	}
+	cmd := exec.CommandContext(ctx, path, os.Args[1:]...)
+	cmd.Args[0] = os.Args[0] // by which people know it
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	err = cmd.Run()
+	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) && ended.Exited() {
+		return exit.Status(ended.ExitCode())
+	}
+	if cmd.ProcessState != nil && cmd.ProcessState.Success() {
+		return nil // it was told to end, and did
+	}
+	return err
+}
+
+// checkout is the folder of the program's source that the current folder is in.
+func checkout() (string, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := here; ; dir = filepath.Dir(dir) {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		first, _, _ := strings.Cut(string(text), "\n")
+		if err == nil && first == "module yardmaster" {
+			if _, err := os.Stat(filepath.Join(dir, labFolder)); err == nil {
+				return dir, nil
+			}
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("%s is in no checkout of that", here)
+		}
+	}
+}
