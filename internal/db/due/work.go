@@ -118,6 +118,7 @@ func (k *Kernel) settle(tx *db.Tx, w *worker, h *held, o Outcome) error {
 	case done:
 		a.State, a.Tries = Ready, 0
 	case waits:
+		a.Now = db.Micros(now)
 		if a.DueAt, a.Tries = db.Micros(now.Add(o.after)), -1; !o.at.IsZero() {
 			a.DueAt, a.SetAt = db.Micros(o.at), 0
 		}
@@ -141,7 +142,7 @@ func (k *Kernel) settle(tx *db.Tx, w *worker, h *held, o Outcome) error {
 		k.move(tx, w, h, a)
 		return nil
 	}
-	changes.Add(tx, change{w.name, h.Key, func(tx *db.Tx) error {
+	changes.Add(tx, change{w.name, h.Key, 0, func(tx *db.Tx) error {
 		k.point("recording")
 		n, err := end.Exec(tx, w.name, h.Key, h.fence)
 		if err != nil || n == 1 {
@@ -154,7 +155,7 @@ func (k *Kernel) settle(tx *db.Tx, w *worker, h *held, o Outcome) error {
 
 // move gives an entry another state at the end of tx.
 func (k *Kernel) move(tx *db.Tx, w *worker, h *held, a moveArgs) {
-	changes.Add(tx, change{w.name, h.Key, func(tx *db.Tx) error {
+	changes.Add(tx, change{w.name, h.Key, 0, func(tx *db.Tx) error {
 		k.point("recording")
 		return k.moveNow(tx, w, h, a)
 	}})
