@@ -17,7 +17,6 @@ import (
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
-	"yardmaster/internal/domain/push"
 	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
@@ -48,7 +47,6 @@ func (a *App) keeper() *clock.Keeper {
 		mail.ClockSetBack,
 		mergequeue.ClockSetBack,
 		pull.ClockSetBack,
-		push.ClockSetBack,
 		quota.ClockSetBack,
 		repo.ClockSetBack,
 		review.ClockSetBack,

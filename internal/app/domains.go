@@ -359,7 +359,7 @@ func (a *App) wire() parts {
 		DB: a.db, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Kinds: flow.RoutedKinds(),
 	}))
 	browsers := add(&p, push.New(push.Needs{
-		DB: a.db, Hub: a.hub, Ring: a.ring, Guard: reachable, Sender: webpush.NewSender(reachable, a.pushKeys, a.base), Logger: a.log,
+		DB: a.db, Due: a.due, Ring: a.ring, Guard: reachable, Sender: webpush.NewSender(reachable, a.pushKeys, a.base), Logger: a.log,
 	}))
 	p.notes = add(&p, notification.New(notification.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log,

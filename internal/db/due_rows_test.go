@@ -57,6 +57,8 @@ func climbing(t *testing.T, name, rows, ask string, want ...string) {
 
 const entriesAsked = `SELECT queue, key, lane, state, due_at, set_at, tries, why FROM due ORDER BY queue, key`
 
+const accountRow = `INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ('acme', 'acme', 'org', 'free', 1, 1)`
+
 // What waited to be applied is an entry afterwards, with its tries; what is over is none.
 func TestDeliveriesBecomeEntries(t *testing.T) {
 	t.Parallel()
@@ -65,4 +67,17 @@ func TestDeliveriesBecomeEntries(t *testing.T) {
 		('github:g', '2', 'push', 1, 'stored', 3, 90, 'no', 20, NULL),
 		('github:g', '3', 'push', 1, 'applied', 1, 30, NULL, 30, 31)`, entriesAsked,
 		"deliveries | github:g/1 | 0 | waits | 10 | 10 | 0 | ", "deliveries | github:g/2 | 0 | waits | 90 | 20 | 3 | no")
+}
+
+// Messages to browsers that wait are entries of their accounts. An older release adds its own,
+// and leaves the others alone.
+func TestMessagesBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0370", accountRow+`;
+		INSERT INTO users (id, login, name, email, created_at) VALUES ('u', 'u', 'U', 'u@x', 1);
+		INSERT INTO push_subscriptions (id, account_id, user_id, digest, service, label, sealed, created_at)
+			VALUES ('s', 'acme', 'u', 'd', 'x', '', '', 1);
+		INSERT INTO push_messages (id, account_id, subscription_id, topic, urgent, sealed, tries, due_at, created_at) VALUES
+			('1', 'acme', 's', 't', FALSE, '', 0, 10, 5), ('2', 'acme', 's', 'v', FALSE, '', 3, 90, 20)`, entriesAsked,
+		"push | s/t | 0acme | waits | 10 | 5 | 0 | ", "push | s/v | 0acme | waits | 90 | 20 | 3 | ")
 }

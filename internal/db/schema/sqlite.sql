@@ -1697,11 +1697,9 @@ CREATE TABLE push_messages (
   urgent          BOOLEAN NOT NULL,
   sealed          TEXT NOT NULL,
   tries           BIGINT NOT NULL DEFAULT 0,
-  due_at          BIGINT NOT NULL,
-  created_at      BIGINT NOT NULL,
+  created_at      BIGINT NOT NULL, due_at BIGINT NOT NULL DEFAULT 9223372036854775807,
   UNIQUE (subscription_id, topic)
 );
-CREATE INDEX push_messages_due ON push_messages (due_at);
 CREATE TABLE mail_refusals (
   address TEXT PRIMARY KEY,
   reason TEXT NOT NULL,
@@ -2036,4 +2034,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (108, 331, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (109, 340, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (110, 341, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (111, 350, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (112, 370, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
