@@ -302,7 +302,7 @@ func (a *App) wire() parts {
 		DB: a.db, Ring: a.ring, Objects: a.blob, Repos: flow.LFSRepos{}, Room: p.quota, Logger: a.log, BaseURL: a.base, Clock: a.now,
 	}))
 	p.ci = add(&p, ci.New(ci.Needs{
-		DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},
+		DB: a.db, Hub: a.hub, Due: a.due, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},
 		Logs: flow.RunLogs{}, Objects: objectsWithin{a.blob, p.quota}, Pulls: flow.CheckPulls{BaseURL: a.base}, Intents: intents,
 	}))
 	p.merges = add(&p, mergequeue.New(mergequeue.Needs{

@@ -81,3 +81,23 @@ func TestMessagesBecomeEntries(t *testing.T) {
 			('1', 'acme', 's', 't', FALSE, '', 0, 10, 5), ('2', 'acme', 's', 'v', FALSE, '', 3, 90, 20)`, entriesAsked,
 		"push | s/t | 0acme | waits | 10 | 5 | 0 | ", "push | s/v | 0acme | waits | 90 | 20 | 3 | ")
 }
+
+// Heads, reports and outputs of checks that are looked at again are entries, and the rows say
+// so; the others are none.
+func TestChecksBecomeEntries(t *testing.T) {
+	t.Parallel()
+	const day = "86400000000"
+	climbing(t, "0371", accountRow+`;
+		INSERT INTO repos (id, account_id, host, owner, name, default_branch, private, enabled, created_at)
+			VALUES ('r', 'acme', 'h', 'acme', 'web', 'main', TRUE, TRUE, 1);
+		INSERT INTO host_heads (repo_id, sha, account_id, base_ref, settle_at, due_at, created_at) VALUES
+			('r', 'a', 'acme', 'main', 1, `+day+`, 1), ('r', 'b', 'acme', 'main', 1, NULL, 1);
+		INSERT INTO ci_runs (id, account_id, repo_id, sha, command, status, created_at) VALUES
+			('c', 'acme', 'r', 'a', 'make', 'queued', 1), ('d', 'acme', 'r', 'b', 'make', 'queued', 1);
+		INSERT INTO ci_reports (check_id, account_id, due_at) VALUES ('c', 'acme', `+day+`), ('d', 'acme', NULL);
+		INSERT INTO ci_logs (id, account_id, run_id, kept_at, tries, due_at, expires_at) VALUES
+			('kept', 'acme', 'x', 7, 2, `+day+`, 9), ('not', 'acme', 'y', NULL, 2, `+day+`, 9)`, entriesAsked,
+		"ci_logs | kept | 0acme | waits | 86400000000 | 7 | 0 | ", "ci_logs | not | 0acme | waits | 86400000000 | 82800000000 | 2 | ",
+		"ci_reports | c | 0acme | waits | 86400000000 | 86100000000 | 0 | ",
+		"host_heads | r/a | 0acme | waits | 86400000000 | 84600000000 | 0 | ")
+}

@@ -133,6 +133,7 @@ type Outcome struct {
 	at     time.Time
 	err    error
 	record func(*db.Tx) (more bool, err error)
+	decide func(*db.Tx) (Outcome, error)
 }
 
 type outcome int
@@ -154,6 +155,10 @@ func Done(record func(*db.Tx) error) Outcome { return Outcome{kind: done}.With(r
 func Next(record func(*db.Tx) (more bool, err error)) Outcome {
 	return Outcome{kind: done, record: record}
 }
+
+// Decide has the outcome found in the transaction that records it, for work that needs no
+// more than the database. It may run more than once; an error is a failed try.
+func Decide(decide func(*db.Tx) (Outcome, error)) Outcome { return Outcome{decide: decide} }
 
 // Again has another try made, after the time that Retry says, or that err says if it is a
 // RetryAfter. If the tries are spent, the entry is given up.

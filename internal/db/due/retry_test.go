@@ -238,3 +238,36 @@ func TestOwnEntryInRecord(t *testing.T) {
 		}
 	})
 }
+
+// An outcome may be found in the transaction that records it; if that fails, the try has.
+func TestDecide(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		looks := 0
+		n := start(t, dbtest.Open(t, dsn, db.Options{}), "a", Queue[job]{Work: func(_ context.Context, j Job[job]) Outcome {
+			looks++
+			return Decide(func(tx *db.Tx) (Outcome, error) {
+				switch {
+				case j.Key == "no":
+					return Outcome{}, errors.New("no")
+				case looks == 1:
+					return Wait(0).With(func(tx *db.Tx) error { _, err := note.Exec(tx, "looked", "a"); return err }), nil
+				}
+				return Done(finished("a", j.Key)), nil
+			})
+		}})
+		n.put(t, "k", "acme")
+		if err := n.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if looks != 2 || count(t, n.DB, records) != 2 || count(t, n.DB, entries) != 0 {
+			t.Errorf("%d looks", looks)
+		}
+		n.put(t, "no", "acme")
+		if err := n.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s, _ := n.state(t, "no"); s.State != Waits || s.Tries != 1 || !strings.Contains(s.Why, "no") {
+			t.Errorf("%+v", s)
+		}
+	})
+}

@@ -103,6 +103,12 @@ func (k *Kernel) record(ctx context.Context, w *worker, h *held, o Outcome) erro
 // transaction is undone.
 func (k *Kernel) settle(tx *db.Tx, w *worker, h *held, o Outcome) error {
 	more := false
+	if o.decide != nil {
+		decide := o.decide
+		if err := safely(func() (err error) { o, err = decide(tx); return err }); err != nil {
+			return err
+		}
+	}
 	if o.record != nil {
 		var err error
 		if err = safely(func() error { more, err = o.record(tx); return err }); err != nil {

@@ -1025,7 +1025,7 @@ CREATE TABLE host_heads (
   due_at     BIGINT,
   want       BIGINT NOT NULL DEFAULT 1,
   have       BIGINT NOT NULL DEFAULT 0,
-  created_at BIGINT NOT NULL, side TEXT NOT NULL DEFAULT 'pull', pr_id TEXT NOT NULL DEFAULT '', hold TEXT NOT NULL DEFAULT '',
+  created_at BIGINT NOT NULL, side TEXT NOT NULL DEFAULT 'pull', pr_id TEXT NOT NULL DEFAULT '', hold TEXT NOT NULL DEFAULT '', open BOOLEAN NOT NULL DEFAULT FALSE,
   PRIMARY KEY (repo_id, sha)
 );
 CREATE INDEX host_heads_due ON host_heads (due_at) WHERE due_at IS NOT NULL;
@@ -1056,10 +1056,8 @@ CREATE TABLE ci_logs (
   size       BIGINT NOT NULL DEFAULT 0,
   kept_at    BIGINT,
   tries      BIGINT NOT NULL DEFAULT 0,
-  due_at     BIGINT NOT NULL,
   expires_at BIGINT NOT NULL
-);
-CREATE INDEX ci_logs_due ON ci_logs (due_at);
+, due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE TABLE approval_mails (
   action_id  TEXT PRIMARY KEY,
   account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -1410,7 +1408,7 @@ CREATE TABLE ci_reports (
   account_id TEXT NOT NULL REFERENCES accounts (id),
   told       TEXT NOT NULL DEFAULT '',
   due_at     BIGINT
-);
+, open BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE INDEX ci_reports_due ON ci_reports (due_at) WHERE due_at IS NOT NULL;
 CREATE TABLE host_limits (
   host      TEXT NOT NULL,
@@ -1923,6 +1921,8 @@ CREATE TABLE due (
 CREATE INDEX due_ready ON due (queue, suspect, lane, due_at) WHERE state = 'ready';
 CREATE INDEX due_later ON due (due_at) WHERE state IN ('waits', 'held');
 CREATE INDEX host_deliveries_open ON host_deliveries (host, guid) WHERE ended_at IS NULL;
+CREATE INDEX host_heads_open ON host_heads (repo_id, sha) WHERE open;
+CREATE INDEX ci_reports_open ON ci_reports (check_id) WHERE open;
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2035,4 +2035,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (109, 340, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (110, 341, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (111, 350, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (112, 370, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (113, 371, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
