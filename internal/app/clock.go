@@ -4,12 +4,10 @@ import (
 	"yardmaster/internal/api/idempotency"
 	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/approval"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/backlog"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/ci"
-	"yardmaster/internal/domain/creation"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/hostlimit"
@@ -32,12 +30,10 @@ import (
 func (a *App) keeper() *clock.Keeper {
 	return &clock.Keeper{DB: a.db, Logger: a.log, Waits: []func(*db.Tx) error{
 		a.parts.run.ClockSetBack,
-		approval.ClockSetBack,
 		ask.ClockSetBack,
 		backlog.ClockSetBack,
 		box.ClockSetBack,
 		ci.ClockSetBack,
-		creation.ClockSetBack,
 		delivery.ClockSetBack,
 		digest.ClockSetBack,
 		hostlimit.ClockSetBack,

@@ -292,7 +292,8 @@ func (a *App) wire() parts {
 		Pulls:   flow.Pulls{}, Logger: a.log,
 	}))
 	add(&p, creation.New(creation.Needs{
-		DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Places: flow.CreationPlaces{}, Repos: flow.CreationRepos{Service: p.repo},
+		DB: a.db, Hub: a.hub, Due: a.due, Logger: a.log, Hosts: a.hosts, Places: flow.CreationPlaces{},
+		Repos:  flow.CreationRepos{Service: p.repo},
 		Setups: flow.CreationSetups{Tasks: p.task, Hosts: a.hosts}, Author: author,
 	}))
 	intents := add(&p, intent.New(intent.Needs{DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log}))
@@ -367,8 +368,8 @@ func (a *App) wire() parts {
 		Keep: days(a.cfg.KeepInbox),
 	}))
 	p.approval = add(&p, approval.New(approval.Needs{
-		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log, Questions: flow.Questions{Pulls: p.pull},
-		Wishes: flow.ApprovalWishes{Notifications: p.notes},
+		DB: a.db, Hub: a.hub, Due: a.due, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log,
+		Questions: flow.Questions{Pulls: p.pull}, Wishes: flow.ApprovalWishes{Notifications: p.notes},
 	}))
 	add(&p, onboarding.New(onboarding.Needs{DB: a.db, Rungs: flow.Rungs{Tasks: p.task, Queue: p.queue}}))
 	p.run = add(&p, run.New(run.Needs{

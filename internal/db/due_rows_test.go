@@ -101,3 +101,24 @@ func TestChecksBecomeEntries(t *testing.T) {
 		"ci_reports | c | 0acme | waits | 86400000000 | 86100000000 | 0 | ",
 		"host_heads | r/a | 0acme | waits | 86400000000 | 84600000000 | 0 | ")
 }
+
+// Repositories that are being made are entries; tries of the call that asked do not count.
+func TestCreationsBecomeEntries(t *testing.T) {
+	t.Parallel()
+	const columns = `(id, account_id, host, owner, name, private, description, stack, base, state, tries, due_at, created_by, user_id,
+		created_at, ended_at)`
+	climbing(t, "0372", accountRow+`;
+		INSERT INTO repo_creations `+columns+` VALUES
+			('a', 'acme', 'h', 'acme', 'a', TRUE, '', '', 1, 'asked', 1, 90, '', '', 30, NULL),
+			('b', 'acme', 'h', 'acme', 'b', TRUE, '', '', 1, 'made', 3, 95, '', '', 30, NULL),
+			('c', 'acme', 'h', 'acme', 'c', TRUE, '', '', 1, 'done', 1, 90, '', '', 30, 40)`, entriesAsked,
+		"creations | a | 0acme | waits | 90 | 30 | 0 | ", "creations | b | 0acme | waits | 95 | 30 | 2 | ")
+}
+
+// Mails about questions are entries.
+func TestApprovalMailsBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0373", accountRow+`;
+		INSERT INTO approval_mails (action_id, account_id, tries, due_at) VALUES ('a', 'acme', 2, 700000000)`, entriesAsked,
+		"approval_mails | a | 0acme | waits | 700000000 | 100000000 | 2 | ")
+}

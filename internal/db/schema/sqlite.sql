@@ -1061,10 +1061,7 @@ CREATE TABLE ci_logs (
 CREATE TABLE approval_mails (
   action_id  TEXT PRIMARY KEY,
   account_id TEXT NOT NULL REFERENCES accounts (id),
-  tries      BIGINT NOT NULL DEFAULT 0,
-  due_at     BIGINT NOT NULL
-);
-CREATE INDEX approval_mails_due ON approval_mails (due_at);
+  tries      BIGINT NOT NULL DEFAULT 0, due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE TABLE action_links (
   id          TEXT PRIMARY KEY,
   account_id  TEXT NOT NULL REFERENCES accounts (id),
@@ -1441,7 +1438,6 @@ CREATE TABLE repo_creations (
   base            BIGINT NOT NULL,           -- version of the files that it begins with
   state           TEXT NOT NULL,             -- asked, made, done, failed
   tries           BIGINT NOT NULL DEFAULT 1,
-  due_at          BIGINT NOT NULL,           -- when a loop goes on with it
   host_repo_id    TEXT NOT NULL DEFAULT '',  -- from made on, at a host that gives ids
   repo_id         TEXT,                      -- from made on
   commit_sha      TEXT NOT NULL DEFAULT '',  -- the first commit; '': somebody else made one
@@ -1452,9 +1448,8 @@ CREATE TABLE repo_creations (
   user_id         TEXT NOT NULL,             -- for whom the task is; '': nobody
   created_at      BIGINT NOT NULL,
   ended_at        BIGINT
-);
+, due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE UNIQUE INDEX repo_creations_open ON repo_creations (host, owner, name) WHERE ended_at IS NULL;
-CREATE INDEX repo_creations_due ON repo_creations (due_at) WHERE ended_at IS NULL;
 CREATE INDEX repo_creations_name ON repo_creations (account_id, owner, name);
 CREATE TABLE webhooks (
   id           TEXT PRIMARY KEY,
@@ -1923,6 +1918,7 @@ CREATE INDEX due_later ON due (due_at) WHERE state IN ('waits', 'held');
 CREATE INDEX host_deliveries_open ON host_deliveries (host, guid) WHERE ended_at IS NULL;
 CREATE INDEX host_heads_open ON host_heads (repo_id, sha) WHERE open;
 CREATE INDEX ci_reports_open ON ci_reports (check_id) WHERE open;
+CREATE INDEX repo_creations_going ON repo_creations (id) WHERE ended_at IS NULL;
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2036,4 +2032,6 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (110, 341, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (111, 350, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (112, 370, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (113, 371, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (114, 372, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (115, 373, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
