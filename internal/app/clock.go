@@ -21,7 +21,6 @@ import (
 	"yardmaster/internal/domain/schedule"
 	"yardmaster/internal/domain/source"
 	"yardmaster/internal/domain/task"
-	"yardmaster/internal/domain/tracker"
 	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/mail"
 )
@@ -49,7 +48,6 @@ func (a *App) keeper() *clock.Keeper {
 		schedule.ClockSetBack,
 		source.ClockSetBack,
 		task.ClockSetBack,
-		tracker.ClockSetBack,
 		webhook.ClockSetBack,
 	}}
 }

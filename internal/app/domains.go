@@ -280,10 +280,13 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Most: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,
 		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.QueueTemplates{}, Related: flow.QueueRelations{}, Foresight: a.foresight,
 	}))
+	linears := tracker.New(tracker.Needs{
+		DB: a.db, Hub: a.hub, Due: a.due, Ring: a.ring, Linear: linear.New(linear.Address), Logger: a.log,
+	})
 	p.task = add(&p, task.New(task.Needs{
 		DB: a.db, Hub: a.hub, Backoff: a.backoff, DefaultTemplate: template.Default,
 		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.TaskTemplates{}, Related: flow.TaskRelations{}, Queue: p.queue,
-		Tracker: flow.IssueSink{Hub: a.hub, Hosts: a.hosts},
+		Tracker: flow.IssueSink{Hub: a.hub, Linear: linears, Hosts: a.hosts},
 	}))
 	author := a.author()
 	p.repo = add(&p, repo.New(repo.Needs{
@@ -330,7 +333,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Ring: a.ring, Guard: reachable, Sender: hook.NewSender(reachable, a.opts.Version, a.clock), Logger: a.log,
 		Keep: days(a.cfg.KeepWebhooks),
 	}))
-	add(&p, tracker.New(tracker.Needs{DB: a.db, Hub: a.hub, Ring: a.ring, Linear: linear.New(linear.Address), Logger: a.log}))
+	add(&p, linears)
 	add(&p, source.New(source.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Logger: a.log, BaseURL: a.base, Asks: flow.SourceAsks{Hub: a.hub}, Echoes: flow.SourceEchoes{},
 		Rate: slots{counts: a.limits(), name: "inbound", most: source.PerMinute}, Keep: days(a.cfg.KeepSource),

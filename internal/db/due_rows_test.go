@@ -122,3 +122,12 @@ func TestApprovalMailsBecomeEntries(t *testing.T) {
 		INSERT INTO approval_mails (action_id, account_id, tries, due_at) VALUES ('a', 'acme', 2, 700000000)`, entriesAsked,
 		"approval_mails | a | 0acme | waits | 700000000 | 100000000 | 2 | ")
 }
+
+// Issues that are to be opened at Linear are entries.
+func TestTrackerIssuesBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0374", accountRow+`;
+		INSERT INTO tracker_issues (id, account_id, repo_id, title, body, state, error, tries, due_at, created_by, created_at, ended_at) VALUES
+			('a', 'acme', 'r', '', '', 'wanted', 'no', 2, 90, '', 30, NULL), ('b', 'acme', 'r', '', '', 'opened', NULL, 1, NULL, '', 30, 40)`,
+		entriesAsked, "tracker | a | 0acme | waits | 90 | 30 | 2 | no")
+}

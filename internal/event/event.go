@@ -61,9 +61,6 @@ const ScheduleTopic = "schedules"
 // SourceTopic is notified when the secrets of sources are to be looked at.
 const SourceTopic = "sources"
 
-// TrackerTopic is notified when an issue is to be opened at Linear.
-const TrackerTopic = "trackers"
-
 // AskTopic is notified when an ask waits for a judge.
 const AskTopic = "asks"
 

@@ -1919,6 +1919,7 @@ CREATE INDEX host_deliveries_open ON host_deliveries (host, guid) WHERE ended_at
 CREATE INDEX host_heads_open ON host_heads (repo_id, sha) WHERE open;
 CREATE INDEX ci_reports_open ON ci_reports (check_id) WHERE open;
 CREATE INDEX repo_creations_going ON repo_creations (id) WHERE ended_at IS NULL;
+CREATE INDEX tracker_issues_open ON tracker_issues (id) WHERE ended_at IS NULL;
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2034,4 +2035,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (112, 370, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (113, 371, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (114, 372, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (115, 373, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (116, 374, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
