@@ -18,7 +18,6 @@ import (
 	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
-	"yardmaster/internal/domain/schedule"
 	"yardmaster/internal/domain/source"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/webhook"
@@ -29,6 +28,7 @@ import (
 func (a *App) keeper() *clock.Keeper {
 	return &clock.Keeper{DB: a.db, Logger: a.log, Waits: []func(*db.Tx) error{
 		a.parts.run.ClockSetBack,
+		a.parts.schedule.ClockSetBack,
 		ask.ClockSetBack,
 		backlog.ClockSetBack,
 		box.ClockSetBack,
@@ -45,7 +45,6 @@ func (a *App) keeper() *clock.Keeper {
 		quota.ClockSetBack,
 		repo.ClockSetBack,
 		review.ClockSetBack,
-		schedule.ClockSetBack,
 		source.ClockSetBack,
 		task.ClockSetBack,
 		webhook.ClockSetBack,

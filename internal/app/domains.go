@@ -106,19 +106,20 @@ type parts struct {
 	all []domain // in the order in which they were made
 
 	// What App calls.
-	signin  *signin.Service
-	repo    *repo.Service
-	queue   *queue.Service
-	task    *task.Service
-	run     *run.Service
-	box     *box.Service
-	budget  *budget.Service
-	gateway *gateway.Service
-	blocker *blocker.Service
-	tokens  *hosttoken.Service
-	hosts   *connection.Service
-	quota   *quota.Service
-	lfs     *lfs.Service
+	signin   *signin.Service
+	repo     *repo.Service
+	queue    *queue.Service
+	task     *task.Service
+	run      *run.Service
+	box      *box.Service
+	budget   *budget.Service
+	gateway  *gateway.Service
+	blocker  *blocker.Service
+	tokens   *hosttoken.Service
+	hosts    *connection.Service
+	quota    *quota.Service
+	lfs      *lfs.Service
+	schedule *schedule.Service
 }
 
 // wired are the domains while they are connected to each other: parts, and those
@@ -410,8 +411,8 @@ func (a *App) wire() parts {
 	}))
 	add(&p, escalation.New(escalation.Needs{DB: a.db}))
 	add(&p, backlog.New(backlog.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Issues: p.issue}}))
-	add(&p, schedule.New(schedule.Needs{
-		DB: a.db, Hub: a.hub, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{Hub: a.hub},
+	p.schedule = add(&p, schedule.New(schedule.Needs{
+		DB: a.db, Due: a.due, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{Hub: a.hub},
 	}))
 	add(&p, digest.New(digest.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, BaseURL: a.base, Actors: p.actor,

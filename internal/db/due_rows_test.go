@@ -131,3 +131,14 @@ func TestTrackerIssuesBecomeEntries(t *testing.T) {
 			('a', 'acme', 'r', '', '', 'wanted', 'no', 2, 90, '', 30, NULL), ('b', 'acme', 'r', '', '', 'opened', NULL, 1, NULL, '', 30, 40)`,
 		entriesAsked, "tracker | a | 0acme | waits | 90 | 30 | 2 | no")
 }
+
+// Schedules that are not paused are entries, at times of the calendar.
+func TestSchedulesBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0375", accountRow+`;
+		INSERT INTO users (id, login, name, email, created_at) VALUES ('u', 'u', 'U', 'u@x', 1);
+		INSERT INTO schedules (id, account_id, title, body, labels, cron, zone, when_busy, user_id, scopes, next_at, created_by, created_at,
+			updated_at) VALUES ('a', 'acme', '', '', '{}', '', '', '', 'u', '[]', 90, '', 30, 30),
+			('b', 'acme', '', '', '{}', '', '', '', 'u', '[]', NULL, '', 30, 30)`, entriesAsked,
+		"schedules | a | 0acme | waits | 90 | 0 | 0 | ")
+}

@@ -55,9 +55,6 @@ const IntentTopic = "intents"
 // WebhookTopic is notified when something is to be sent to a webhook.
 const WebhookTopic = "webhooks"
 
-// ScheduleTopic is notified when an occurrence of a schedule may be due.
-const ScheduleTopic = "schedules"
-
 // SourceTopic is notified when the secrets of sources are to be looked at.
 const SourceTopic = "sources"
 

@@ -2036,4 +2036,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (113, 371, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (114, 372, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (115, 373, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (116, 374, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (117, 375, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
