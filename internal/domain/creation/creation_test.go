@@ -296,22 +296,6 @@ func TestLostAnswer(t *testing.T) {
 	})
 }
 
-// A call that is so slow that a node has gone on with its creation changes nothing.
-func TestLateCall(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(y *yard) {
-		c, _, err := y.begun(y.ctx, web)
-		if err != nil {
-			y.t.Fatal(err)
-		}
-		y.pass(hold)
-		if final, err := y.first(y.ctx, c); final || !errors.Is(err, codehost.ErrExists) {
-			y.t.Errorf("%v, %v", final, err)
-		}
-		y.holds("late", done, "acme elsewhere acme-org/web", "repo.created")
-	})
-}
-
 // A repository that somebody else has made is never taken.
 func TestStranger(t *testing.T) {
 	t.Parallel()
