@@ -5,7 +5,6 @@ import (
 	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ask"
-	"yardmaster/internal/domain/backlog"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/delivery"
@@ -30,7 +29,6 @@ func (a *App) keeper() *clock.Keeper {
 		a.parts.run.ClockSetBack,
 		a.parts.schedule.ClockSetBack,
 		ask.ClockSetBack,
-		backlog.ClockSetBack,
 		box.ClockSetBack,
 		ci.ClockSetBack,
 		delivery.ClockSetBack,

@@ -410,7 +410,7 @@ func (a *App) wire() parts {
 		Tasks: flow.BlockerTasks{Tasks: p.task}, Asks: flow.BlockerAsks{Hub: a.hub},
 	}))
 	add(&p, escalation.New(escalation.Needs{DB: a.db}))
-	add(&p, backlog.New(backlog.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Issues: p.issue}}))
+	add(&p, backlog.New(backlog.Needs{DB: a.db, Due: a.due, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Issues: p.issue}}))
 	p.schedule = add(&p, schedule.New(schedule.Needs{
 		DB: a.db, Due: a.due, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{Hub: a.hub},
 	}))

@@ -142,3 +142,14 @@ func TestSchedulesBecomeEntries(t *testing.T) {
 			('b', 'acme', '', '', '{}', '', '', '', 'u', '[]', NULL, '', 30, 30)`, entriesAsked,
 		"schedules | a | 0acme | waits | 90 | 0 | 0 | ")
 }
+
+// Imports of backlogs that have not ended are entries.
+func TestImportsBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0376", accountRow+`;
+		INSERT INTO repos (id, account_id, host, owner, name, default_branch, private, enabled, created_at) VALUES
+			('r', 'acme', 'h', 'acme', 'web', 'main', TRUE, TRUE, 1), ('s', 'acme', 'h', 'acme', 'api', 'main', TRUE, TRUE, 1);
+		INSERT INTO backlog_imports (id, account_id, repo_id, state, requested_by, tries, due_at, created_at) VALUES
+			('a', 'acme', 'r', 'running', '', 2, 90, 30), ('b', 'acme', 's', 'done', '', 1, 90, 30)`, entriesAsked,
+		"backlog | a | 0acme | waits | 90 | 30 | 2 | ")
+}

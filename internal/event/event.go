@@ -61,9 +61,6 @@ const SourceTopic = "sources"
 // AskTopic is notified when an ask waits for a judge.
 const AskTopic = "asks"
 
-// BacklogTopic is notified when an import of a backlog is queued.
-const BacklogTopic = "backlog"
-
 // DueTopic is notified when an entry of package db/due may be due.
 const DueTopic = "due"
 

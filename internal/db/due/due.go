@@ -84,7 +84,13 @@ type Job[Row any] struct {
 	Account string
 	Tries   int // this one included; those that ended in Wait do not count
 	Row     Row
+
+	renew func(tx *db.Tx)
 }
+
+// Renew is for work that writes on its way: it renews the hold at the end of a transaction,
+// which fails with ErrLost if the node does not have the entry any more.
+func (j Job[Row]) Renew(tx *db.Tx) { j.renew(tx) }
 
 // Ladder says how long to wait after a failed try: First, then Factor times as long each time
 // up to Longest, and up to a quarter more, so that many that failed together do not come back

@@ -79,7 +79,9 @@ func Register[Row any](k *Kernel, q Queue[Row]) Entries {
 				o = Again(panicked(p))
 			}
 		}()
-		return q.Work(ctx, Job[Row]{Key: h.Key, Account: h.account(), Tries: int(h.Tries), Row: row.(Row)})
+		return q.Work(ctx, Job[Row]{
+			Key: h.Key, Account: h.account(), Tries: int(h.Tries), Row: row.(Row), renew: func(tx *db.Tx) { k.renewIn(tx, w, h) },
+		})
 	}
 	if k.queues[q.Name] != nil {
 		panic("due: two queues named " + q.Name)

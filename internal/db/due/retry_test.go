@@ -271,3 +271,34 @@ func TestDecide(t *testing.T) {
 		}
 	})
 }
+
+// What work writes on its way is undone if the node has lost the entry.
+func TestRenewInTransaction(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		var n *node
+		n = start(t, dbtest.Open(t, dsn, db.Options{}), "a", Queue[job]{Work: func(ctx context.Context, j Job[job]) Outcome {
+			write := func(id string) error {
+				return n.DB.Write(ctx, func(tx *db.Tx) error {
+					j.Renew(tx)
+					_, err := note.Exec(tx, id, "a")
+					return err
+				})
+			}
+			if err := write("mine"); err != nil {
+				t.Error(err)
+			}
+			must(t, n.DB, func(tx *db.Tx) error { n.jobs.Drop(tx, j.Key); return nil })
+			if err := write("lost"); !errors.Is(err, ErrLost) {
+				t.Error(err)
+			}
+			return Done(nil)
+		}})
+		n.put(t, "k", "acme")
+		if err := n.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := count(t, n.DB, records); got != 1 {
+			t.Errorf("%d records", got)
+		}
+	})
+}

@@ -189,6 +189,18 @@ func (k *Kernel) moveNow(tx *db.Tx, w *worker, h *held, a moveArgs) error {
 	return nil
 }
 
+// renewIn renews the hold of an entry at the end of tx, see Job.Renew.
+func (k *Kernel) renewIn(tx *db.Tx, w *worker, h *held) {
+	changes.Add(tx, change{w.name, h.Key, 0, func(tx *db.Tx) error {
+		now := k.now(tx)
+		had, err := renew(tx, w.name, h.Key, h.fence, db.Micros(now.Add(w.hold)), db.Micros(now))
+		if err == nil && !had {
+			err = ErrLost
+		}
+		return err
+	}})
+}
+
 // keep renews the hold of an entry until job ends. It ends the job if another node has the
 // entry, or if the hold has run out before it could be renewed.
 func (k *Kernel) keep(job context.Context, cancel context.CancelCauseFunc, w *worker, h *held) {

@@ -812,15 +812,13 @@ CREATE TABLE backlog_imports (
   state        TEXT NOT NULL,
   requested_by TEXT NOT NULL,
   -- From then on a node may take it up; the one that has it moves this on.
-  due_at       BIGINT NOT NULL,
   claim        TEXT,
   tries        BIGINT NOT NULL DEFAULT 0,
   filed        BIGINT NOT NULL DEFAULT 0,
   created_at   BIGINT NOT NULL,
   finished_at  BIGINT
-);
+, due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE UNIQUE INDEX backlog_imports_open ON backlog_imports (repo_id) WHERE state IN ('queued', 'running');
-CREATE INDEX backlog_imports_due ON backlog_imports (due_at) WHERE state IN ('queued', 'running');
 CREATE INDEX backlog_imports_account ON backlog_imports (account_id, repo_id, created_at);
 CREATE INDEX ci_runs_open ON ci_runs (task_id) WHERE finished_at IS NULL;
 CREATE INDEX runs_cut ON runs (ended_at) WHERE outcome IN ('lost', 'interrupted');
@@ -2037,4 +2035,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (114, 372, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (115, 373, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (116, 374, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (117, 375, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (118, 376, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -13,7 +13,6 @@ var ownDue = map[string]string{
 	"due":                "the queue of all queues",
 	"account_measures":   "one measure an account and hour: rows that never end",
 	"asks":               "not converted: a claim that is renewed, of a judge",
-	"backlog_imports":    "not converted: a claim that is renewed, of pages",
 	"ci_tidying":         "one row: when old evidence is forgotten next",
 	"digest_dues":        "not converted: planned for accounts that are new or have another zone",
 	"event_cursors":      "the place of a reader in the record, which one node has at a time",
@@ -29,13 +28,14 @@ var ownDue = map[string]string{
 	"webhook_deliveries": "batches by hook, and hooks that are paused",
 
 	// Columns that older releases read and write; a later release drops them.
-	"approval_mails": "converted in 0373",
-	"ci_logs":        "converted in 0371",
-	"ci_reports":     "converted in 0371",
-	"host_heads":     "converted in 0371",
-	"push_messages":  "converted in 0370",
-	"repo_creations": "converted in 0372",
-	"tracker_issues": "converted in 0374",
+	"backlog_imports": "converted in 0376",
+	"approval_mails":  "converted in 0373",
+	"ci_logs":         "converted in 0371",
+	"ci_reports":      "converted in 0371",
+	"host_heads":      "converted in 0371",
+	"push_messages":   "converted in 0370",
+	"repo_creations":  "converted in 0372",
+	"tracker_issues":  "converted in 0374",
 }
 
 // What has to be done later is told by an entry of package db/due, and not by a column.
