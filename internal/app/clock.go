@@ -4,12 +4,9 @@ import (
 	"yardmaster/internal/api/idempotency"
 	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/approval"
 	"yardmaster/internal/domain/ask"
-	"yardmaster/internal/domain/backlog"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/ci"
-	"yardmaster/internal/domain/creation"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/hostlimit"
@@ -17,14 +14,11 @@ import (
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
-	"yardmaster/internal/domain/push"
 	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
-	"yardmaster/internal/domain/schedule"
 	"yardmaster/internal/domain/source"
 	"yardmaster/internal/domain/task"
-	"yardmaster/internal/domain/tracker"
 	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/mail"
 )
@@ -33,12 +27,10 @@ import (
 func (a *App) keeper() *clock.Keeper {
 	return &clock.Keeper{DB: a.db, Logger: a.log, Waits: []func(*db.Tx) error{
 		a.parts.run.ClockSetBack,
-		approval.ClockSetBack,
+		a.parts.schedule.ClockSetBack,
 		ask.ClockSetBack,
-		backlog.ClockSetBack,
 		box.ClockSetBack,
 		ci.ClockSetBack,
-		creation.ClockSetBack,
 		delivery.ClockSetBack,
 		digest.ClockSetBack,
 		hostlimit.ClockSetBack,
@@ -48,14 +40,11 @@ func (a *App) keeper() *clock.Keeper {
 		mail.ClockSetBack,
 		mergequeue.ClockSetBack,
 		pull.ClockSetBack,
-		push.ClockSetBack,
 		quota.ClockSetBack,
 		repo.ClockSetBack,
 		review.ClockSetBack,
-		schedule.ClockSetBack,
 		source.ClockSetBack,
 		task.ClockSetBack,
-		tracker.ClockSetBack,
 		webhook.ClockSetBack,
 	}}
 }

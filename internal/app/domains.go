@@ -106,19 +106,20 @@ type parts struct {
 	all []domain // in the order in which they were made
 
 	// What App calls.
-	signin  *signin.Service
-	repo    *repo.Service
-	queue   *queue.Service
-	task    *task.Service
-	run     *run.Service
-	box     *box.Service
-	budget  *budget.Service
-	gateway *gateway.Service
-	blocker *blocker.Service
-	tokens  *hosttoken.Service
-	hosts   *connection.Service
-	quota   *quota.Service
-	lfs     *lfs.Service
+	signin   *signin.Service
+	repo     *repo.Service
+	queue    *queue.Service
+	task     *task.Service
+	run      *run.Service
+	box      *box.Service
+	budget   *budget.Service
+	gateway  *gateway.Service
+	blocker  *blocker.Service
+	tokens   *hosttoken.Service
+	hosts    *connection.Service
+	quota    *quota.Service
+	lfs      *lfs.Service
+	schedule *schedule.Service
 }
 
 // wired are the domains while they are connected to each other: parts, and those
@@ -287,10 +288,13 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Most: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,
 		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.QueueTemplates{}, Related: flow.QueueRelations{}, Foresight: a.foresight,
 	}))
+	linears := tracker.New(tracker.Needs{
+		DB: a.db, Hub: a.hub, Due: a.due, Ring: a.ring, Linear: linear.New(linear.Address), Logger: a.log,
+	})
 	p.task = add(&p, task.New(task.Needs{
 		DB: a.db, Hub: a.hub, Backoff: a.backoff, DefaultTemplate: template.Default,
 		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.TaskTemplates{}, Related: flow.TaskRelations{}, Queue: p.queue,
-		Tracker: flow.IssueSink{Hub: a.hub, Hosts: a.hosts},
+		Tracker: flow.IssueSink{Hub: a.hub, Linear: linears, Hosts: a.hosts},
 	}))
 	author := a.author()
 	p.repo = add(&p, repo.New(repo.Needs{
@@ -299,7 +303,8 @@ func (a *App) wire() parts {
 		Pulls:   flow.Pulls{}, Logger: a.log,
 	}))
 	add(&p, creation.New(creation.Needs{
-		DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Places: flow.CreationPlaces{}, Repos: flow.CreationRepos{Service: p.repo},
+		DB: a.db, Hub: a.hub, Due: a.due, Logger: a.log, Hosts: a.hosts, Places: flow.CreationPlaces{},
+		Repos:  flow.CreationRepos{Service: p.repo},
 		Setups: flow.CreationSetups{Tasks: p.task, Hosts: a.hosts}, Author: author,
 	}))
 	intents := add(&p, intent.New(intent.Needs{DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log}))
@@ -309,7 +314,7 @@ func (a *App) wire() parts {
 		DB: a.db, Ring: a.ring, Objects: a.blob, Repos: flow.LFSRepos{}, Room: p.quota, Logger: a.log, BaseURL: a.base, Clock: a.now,
 	}))
 	p.ci = add(&p, ci.New(ci.Needs{
-		DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},
+		DB: a.db, Hub: a.hub, Due: a.due, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},
 		Logs: flow.RunLogs{}, Objects: objectsWithin{a.blob, p.quota}, Pulls: flow.CheckPulls{BaseURL: a.base}, Intents: intents,
 	}))
 	p.merges = add(&p, mergequeue.New(mergequeue.Needs{
@@ -336,7 +341,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Ring: a.ring, Guard: reachable, Sender: hook.NewSender(reachable, a.opts.Version, a.clock), Logger: a.log,
 		Keep: days(a.cfg.KeepWebhooks),
 	}))
-	add(&p, tracker.New(tracker.Needs{DB: a.db, Hub: a.hub, Ring: a.ring, Linear: linear.New(linear.Address), Logger: a.log}))
+	add(&p, linears)
 	add(&p, source.New(source.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Logger: a.log, BaseURL: a.base, Asks: flow.SourceAsks{Hub: a.hub}, Echoes: flow.SourceEchoes{},
 		Rate: slots{counts: a.limits(), name: "inbound", most: source.PerMinute}, Keep: days(a.cfg.KeepSource),
@@ -366,7 +371,7 @@ func (a *App) wire() parts {
 		DB: a.db, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Kinds: flow.RoutedKinds(),
 	}))
 	browsers := add(&p, push.New(push.Needs{
-		DB: a.db, Hub: a.hub, Ring: a.ring, Guard: reachable, Sender: webpush.NewSender(reachable, a.pushKeys, a.base), Logger: a.log,
+		DB: a.db, Due: a.due, Ring: a.ring, Guard: reachable, Sender: webpush.NewSender(reachable, a.pushKeys, a.base), Logger: a.log,
 	}))
 	p.notes = add(&p, notification.New(notification.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log,
@@ -374,8 +379,8 @@ func (a *App) wire() parts {
 		Keep: days(a.cfg.KeepInbox),
 	}))
 	p.approval = add(&p, approval.New(approval.Needs{
-		DB: a.db, Hub: a.hub, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log, Questions: flow.Questions{Pulls: p.pull},
-		Wishes: flow.ApprovalWishes{Notifications: p.notes},
+		DB: a.db, Hub: a.hub, Due: a.due, Ring: a.ring, Mail: a.mail, BaseURL: a.base, Logger: a.log,
+		Questions: flow.Questions{Pulls: p.pull}, Wishes: flow.ApprovalWishes{Notifications: p.notes},
 	}))
 	add(&p, onboarding.New(onboarding.Needs{DB: a.db, Rungs: flow.Rungs{Tasks: p.task, Queue: p.queue}}))
 	p.run = add(&p, run.New(run.Needs{
@@ -412,9 +417,9 @@ func (a *App) wire() parts {
 		Tasks: flow.BlockerTasks{Tasks: p.task}, Asks: flow.BlockerAsks{Hub: a.hub},
 	}))
 	add(&p, escalation.New(escalation.Needs{DB: a.db}))
-	add(&p, backlog.New(backlog.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Issues: p.issue}}))
-	add(&p, schedule.New(schedule.Needs{
-		DB: a.db, Hub: a.hub, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{Hub: a.hub},
+	add(&p, backlog.New(backlog.Needs{DB: a.db, Due: a.due, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Issues: p.issue}}))
+	p.schedule = add(&p, schedule.New(schedule.Needs{
+		DB: a.db, Due: a.due, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{Hub: a.hub},
 	}))
 	add(&p, digest.New(digest.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, BaseURL: a.base, Actors: p.actor,

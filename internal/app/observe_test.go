@@ -328,8 +328,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	for _, loop := range []string{"clock.keep", "run.leases", "box.sweep", "box.beats", "pulls.sweep", "ci.sweep", "ask.take",
-		"backlog.sweep",
-		"mails.sweep", "budget.sweep",
+		"due.sweep", "mails.sweep", "budget.sweep",
 		"repo.reconcile", "repos.sweep", "signin.refresh", "storage.watch", "idempotency.purge"} {
 		patience.Until(y.t, "the loop "+loop+" is counted", func() bool {
 			_, _, loops = y.readMetrics("loop")

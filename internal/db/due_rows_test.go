@@ -57,6 +57,8 @@ func climbing(t *testing.T, name, rows, ask string, want ...string) {
 
 const entriesAsked = `SELECT queue, key, lane, state, due_at, set_at, tries, why FROM due ORDER BY queue, key`
 
+const accountRow = `INSERT INTO accounts (id, login, kind, tier, seats, created_at) VALUES ('acme', 'acme', 'org', 'free', 1, 1)`
+
 // What waited to be applied is an entry afterwards, with its tries; what is over is none.
 func TestDeliveriesBecomeEntries(t *testing.T) {
 	t.Parallel()
@@ -65,4 +67,89 @@ func TestDeliveriesBecomeEntries(t *testing.T) {
 		('github:g', '2', 'push', 1, 'stored', 3, 90, 'no', 20, NULL),
 		('github:g', '3', 'push', 1, 'applied', 1, 30, NULL, 30, 31)`, entriesAsked,
 		"deliveries | github:g/1 | 0 | waits | 10 | 10 | 0 | ", "deliveries | github:g/2 | 0 | waits | 90 | 20 | 3 | no")
+}
+
+// Messages to browsers that wait are entries of their accounts. An older release adds its own,
+// and leaves the others alone.
+func TestMessagesBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0370", accountRow+`;
+		INSERT INTO users (id, login, name, email, created_at) VALUES ('u', 'u', 'U', 'u@x', 1);
+		INSERT INTO push_subscriptions (id, account_id, user_id, digest, service, label, sealed, created_at)
+			VALUES ('s', 'acme', 'u', 'd', 'x', '', '', 1);
+		INSERT INTO push_messages (id, account_id, subscription_id, topic, urgent, sealed, tries, due_at, created_at) VALUES
+			('1', 'acme', 's', 't', FALSE, '', 0, 10, 5), ('2', 'acme', 's', 'v', FALSE, '', 3, 90, 20)`, entriesAsked,
+		"push | s/t | 0acme | waits | 10 | 5 | 0 | ", "push | s/v | 0acme | waits | 90 | 20 | 3 | ")
+}
+
+// Heads, reports and outputs of checks that are looked at again are entries, and the rows say
+// so; the others are none.
+func TestChecksBecomeEntries(t *testing.T) {
+	t.Parallel()
+	const day = "86400000000"
+	climbing(t, "0371", accountRow+`;
+		INSERT INTO repos (id, account_id, host, owner, name, default_branch, private, enabled, created_at)
+			VALUES ('r', 'acme', 'h', 'acme', 'web', 'main', TRUE, TRUE, 1);
+		INSERT INTO host_heads (repo_id, sha, account_id, base_ref, settle_at, due_at, created_at) VALUES
+			('r', 'a', 'acme', 'main', 1, `+day+`, 1), ('r', 'b', 'acme', 'main', 1, NULL, 1);
+		INSERT INTO ci_runs (id, account_id, repo_id, sha, command, status, created_at) VALUES
+			('c', 'acme', 'r', 'a', 'make', 'queued', 1), ('d', 'acme', 'r', 'b', 'make', 'queued', 1);
+		INSERT INTO ci_reports (check_id, account_id, due_at) VALUES ('c', 'acme', `+day+`), ('d', 'acme', NULL);
+		INSERT INTO ci_logs (id, account_id, run_id, kept_at, tries, due_at, expires_at) VALUES
+			('kept', 'acme', 'x', 7, 2, `+day+`, 9), ('not', 'acme', 'y', NULL, 2, `+day+`, 9)`, entriesAsked,
+		"ci_logs | kept | 0acme | waits | 86400000000 | 7 | 0 | ", "ci_logs | not | 0acme | waits | 86400000000 | 82800000000 | 2 | ",
+		"ci_reports | c | 0acme | waits | 86400000000 | 86100000000 | 0 | ",
+		"host_heads | r/a | 0acme | waits | 86400000000 | 84600000000 | 0 | ")
+}
+
+// Repositories that are being made are entries; tries of the call that asked do not count.
+func TestCreationsBecomeEntries(t *testing.T) {
+	t.Parallel()
+	const columns = `(id, account_id, host, owner, name, private, description, stack, base, state, tries, due_at, created_by, user_id,
+		created_at, ended_at)`
+	climbing(t, "0372", accountRow+`;
+		INSERT INTO repo_creations `+columns+` VALUES
+			('a', 'acme', 'h', 'acme', 'a', TRUE, '', '', 1, 'asked', 1, 90, '', '', 30, NULL),
+			('b', 'acme', 'h', 'acme', 'b', TRUE, '', '', 1, 'made', 3, 95, '', '', 30, NULL),
+			('c', 'acme', 'h', 'acme', 'c', TRUE, '', '', 1, 'done', 1, 90, '', '', 30, 40)`, entriesAsked,
+		"creations | a | 0acme | waits | 90 | 30 | 0 | ", "creations | b | 0acme | waits | 95 | 30 | 2 | ")
+}
+
+// Mails about questions are entries.
+func TestApprovalMailsBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0373", accountRow+`;
+		INSERT INTO approval_mails (action_id, account_id, tries, due_at) VALUES ('a', 'acme', 2, 700000000)`, entriesAsked,
+		"approval_mails | a | 0acme | waits | 700000000 | 100000000 | 2 | ")
+}
+
+// Issues that are to be opened at Linear are entries.
+func TestTrackerIssuesBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0374", accountRow+`;
+		INSERT INTO tracker_issues (id, account_id, repo_id, title, body, state, error, tries, due_at, created_by, created_at, ended_at) VALUES
+			('a', 'acme', 'r', '', '', 'wanted', 'no', 2, 90, '', 30, NULL), ('b', 'acme', 'r', '', '', 'opened', NULL, 1, NULL, '', 30, 40)`,
+		entriesAsked, "tracker | a | 0acme | waits | 90 | 30 | 2 | no")
+}
+
+// Schedules that are not paused are entries, at times of the calendar.
+func TestSchedulesBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0375", accountRow+`;
+		INSERT INTO users (id, login, name, email, created_at) VALUES ('u', 'u', 'U', 'u@x', 1);
+		INSERT INTO schedules (id, account_id, title, body, labels, cron, zone, when_busy, user_id, scopes, next_at, created_by, created_at,
+			updated_at) VALUES ('a', 'acme', '', '', '{}', '', '', '', 'u', '[]', 90, '', 30, 30),
+			('b', 'acme', '', '', '{}', '', '', '', 'u', '[]', NULL, '', 30, 30)`, entriesAsked,
+		"schedules | a | 0acme | waits | 90 | 0 | 0 | ")
+}
+
+// Imports of backlogs that have not ended are entries.
+func TestImportsBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0376", accountRow+`;
+		INSERT INTO repos (id, account_id, host, owner, name, default_branch, private, enabled, created_at) VALUES
+			('r', 'acme', 'h', 'acme', 'web', 'main', TRUE, TRUE, 1), ('s', 'acme', 'h', 'acme', 'api', 'main', TRUE, TRUE, 1);
+		INSERT INTO backlog_imports (id, account_id, repo_id, state, requested_by, tries, due_at, created_at) VALUES
+			('a', 'acme', 'r', 'running', '', 2, 90, 30), ('b', 'acme', 's', 'done', '', 1, 90, 30)`, entriesAsked,
+		"backlog | a | 0acme | waits | 90 | 30 | 2 | ")
 }

@@ -55,20 +55,11 @@ const IntentTopic = "intents"
 // WebhookTopic is notified when something is to be sent to a webhook.
 const WebhookTopic = "webhooks"
 
-// ScheduleTopic is notified when an occurrence of a schedule may be due.
-const ScheduleTopic = "schedules"
-
 // SourceTopic is notified when the secrets of sources are to be looked at.
 const SourceTopic = "sources"
 
-// TrackerTopic is notified when an issue is to be opened at Linear.
-const TrackerTopic = "trackers"
-
 // AskTopic is notified when an ask waits for a judge.
 const AskTopic = "asks"
-
-// BacklogTopic is notified when an import of a backlog is queued.
-const BacklogTopic = "backlog"
 
 // DueTopic is notified when an entry of package db/due may be due.
 const DueTopic = "due"

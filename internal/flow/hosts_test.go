@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/mergequeue"
@@ -120,7 +121,8 @@ func (y *twoHosts) wire() {
 	})
 	intents := intent.New(intent.Needs{DB: y.db, Hub: hub, Hosts: y.hosts, Logger: log})
 	checks := ci.New(ci.Needs{
-		DB: y.db, Hub: hub, Logger: log, Hosts: y.hosts, Tasks: CheckTasks{Tasks: tasks, Hosts: y.hosts}, Logs: RunLogs{},
+		DB: y.db, Hub: hub, Due: duetest.New(y.db, hub), Logger: log, Hosts: y.hosts,
+		Tasks: CheckTasks{Tasks: tasks, Hosts: y.hosts}, Logs: RunLogs{},
 		Objects: blob.NewFolder(y.t.TempDir(), "http://server", seal.New(), time.Now),
 		Pulls:   CheckPulls{}, Intents: intents,
 	})

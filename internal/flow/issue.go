@@ -187,8 +187,9 @@ func closeIssue(tx *db.Tx, issues *issue.Service, askID string, taskIDs []string
 
 // IssueSink implements task.Tracker.
 type IssueSink struct {
-	Hub   *event.Hub
-	Hosts *codehost.Hosts
+	Hub    *event.Hub
+	Linear *tracker.Service
+	Hosts  *codehost.Hosts
 }
 
 // Open asks the code host of a repository, or Linear, to open an issue; false if the host
@@ -199,7 +200,7 @@ func (s IssueSink) Open(tx *db.Tx, sink string, n task.NewIssue) (string, bool, 
 		return "", false, err
 	}
 	if sink == task.SinkLinear {
-		return tracker.Want(tx, s.Hub, r, n.Title, n.Problem, n.Labels)
+		return s.Linear.Want(tx, r, n.Title, n.Problem, n.Labels)
 	}
 	forge, err := s.Hosts.Forge(r.HostRepo())
 	if err != nil || !forge.Can(codehost.KeepIssues) {

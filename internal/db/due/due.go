@@ -33,6 +33,7 @@
 package due
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,10 +70,13 @@ type Queue[Row any] struct {
 	// which Entries.State still knows it. If it fails, or is nil, the entry is set aside with
 	// its reason, until somebody calls Hurry.
 	GiveUp func(tx *db.Tx, key string, why string) error
-	// Open answers the keys of all rows that wait for work, for Kernel.Astray: at most so
-	// many, in any order.
-	Open func(tx *db.Tx, most int) ([]string, error)
+	// Open answers all rows that wait for work, for Kernel.Astray: at most so many, in any
+	// order.
+	Open func(tx *db.Tx, most int) ([]Open, error)
 }
+
+// Open is a row that waits for work.
+type Open struct{ Key, Account string }
 
 // Job is an entry that a node works on.
 type Job[Row any] struct {
@@ -80,25 +84,34 @@ type Job[Row any] struct {
 	Account string
 	Tries   int // this one included; those that ended in Wait do not count
 	Row     Row
+
+	renew func(tx *db.Tx)
 }
 
-// Ladder says how long to wait after a failed try: First, then twice as long each time up to
-// Longest, and up to a quarter more, so that many that failed together do not come back
+// Renew is for work that writes on its way: it renews the hold at the end of a transaction,
+// which fails with ErrLost if the node does not have the entry any more.
+func (j Job[Row]) Renew(tx *db.Tx) { j.renew(tx) }
+
+// Ladder says how long to wait after a failed try: First, then Factor times as long each time
+// up to Longest, and up to a quarter more, so that many that failed together do not come back
 // together. The far side's own wish, see RetryAfter, counts if it is longer.
 type Ladder struct {
 	First, Longest time.Duration // 0: 1 s and 5 min
+	Factor         int           // 0: 2
 	Tries          int           // after so many the entry is given up; 0: never
 }
 
+// After is the shortest wait after so many tries, whatever the far side wishes.
+func (l Ladder) After(tries int) time.Duration {
+	d, longest := cmp.Or(l.First, time.Second), cmp.Or(l.Longest, 5*time.Minute)
+	for ; tries > 1 && d < longest; tries-- {
+		d *= time.Duration(cmp.Or(l.Factor, 2))
+	}
+	return min(d, longest)
+}
+
 func (l Ladder) wait(tries int, asked time.Duration) time.Duration {
-	first, longest := l.First, l.Longest
-	if first == 0 {
-		first = time.Second
-	}
-	if longest == 0 {
-		longest = 5 * time.Minute
-	}
-	d := max(min(first<<min(max(tries-1, 0), 20), longest), asked)
+	d := max(l.After(tries), asked)
 	return d + rand.N(d/4+1)
 }
 
@@ -108,6 +121,17 @@ type RetryAfter interface {
 	RetryAfter() time.Duration
 }
 
+// Later is err of a far side that wishes to be asked again after a time. It is a RetryAfter.
+func Later(err error, after time.Duration) error { return later{err, after} }
+
+type later struct {
+	error
+	after time.Duration
+}
+
+func (l later) RetryAfter() time.Duration { return l.after }
+func (l later) Unwrap() error             { return l.error }
+
 // Outcome is what came of a try.
 type Outcome struct {
 	kind   outcome
@@ -115,6 +139,7 @@ type Outcome struct {
 	at     time.Time
 	err    error
 	record func(*db.Tx) (more bool, err error)
+	decide func(*db.Tx) (Outcome, error)
 }
 
 type outcome int
@@ -127,7 +152,8 @@ const (
 )
 
 // Done ends the entry. record, which may be nil, runs in the same transaction: the outcome is
-// recorded if and only if this node still has the entry. It may run more than once.
+// recorded if and only if this node still has the entry. It may run more than once. What it
+// does to the entry of the same key comes after the end: Add makes a new one.
 func Done(record func(*db.Tx) error) Outcome { return Outcome{kind: done}.With(record) }
 
 // Next is Done for the head of a line. record tells whether the line has more; then the key
@@ -136,11 +162,16 @@ func Next(record func(*db.Tx) (more bool, err error)) Outcome {
 	return Outcome{kind: done, record: record}
 }
 
+// Decide has the outcome found in the transaction that records it, for work that needs no
+// more than the database. It may run more than once; an error is a failed try.
+func Decide(decide func(*db.Tx) (Outcome, error)) Outcome { return Outcome{decide: decide} }
+
 // Again has another try made, after the time that Retry says, or that err says if it is a
 // RetryAfter. If the tries are spent, the entry is given up.
 func Again(err error) Outcome { return Outcome{kind: again, err: err} }
 
-// Wait has a look made after a time, and counts no try: nothing has failed.
+// Wait has a look made after a time, or at once if the key was added meanwhile, and counts no
+// try: nothing has failed.
 func Wait(after time.Duration) Outcome { return Outcome{kind: waits, after: after} }
 
 // WaitUntil is Wait for a time of the calendar, which does not move when a clock is set.

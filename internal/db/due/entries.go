@@ -16,7 +16,8 @@ type Entries struct {
 }
 
 // Add has a key worked on: at once after the commit, or when e says. See the package comment
-// for a key that is there already. It does not hurry one that waits after a failed try.
+// for a key that is there already. It does not hurry one that waits after a failed try. Drop
+// before it, in the same transaction, puts a wait of its own in the place of another one.
 func (q Entries) Add(tx *db.Tx, key string, e Entry) {
 	now := q.k.now(tx)
 	a := addArgs{Queue: q.name, Key: key, Lane: lane(e), State: Ready, DueAt: db.Micros(now), SetAt: db.Micros(now)}
@@ -54,12 +55,13 @@ func (q Entries) States(tx *db.Tx, all []string) (map[string]State, error) {
 }
 
 func (q Entries) change(tx *db.Tx, key string, run func(*db.Tx) error) {
-	changes.Add(tx, change{q.name, key, run})
+	changes.Add(tx, change{q.name, key, 1, run})
 }
 
 // change is a change of an entry that waits for the end of its transaction.
 type change struct {
 	queue, key string
+	turn       int // 0: the outcome of work on it; 1: what a domain wants, also in what it records
 	run        func(*db.Tx) error
 }
 
@@ -67,7 +69,7 @@ type change struct {
 // part in a deadlock.
 var changes = db.AtEnd(db.Fifth, func(tx *db.Tx, all []change) error {
 	slices.SortStableFunc(all, func(a, b change) int {
-		return cmp.Or(strings.Compare(a.queue, b.queue), strings.Compare(a.key, b.key))
+		return cmp.Or(strings.Compare(a.queue, b.queue), strings.Compare(a.key, b.key), cmp.Compare(a.turn, b.turn))
 	})
 	for _, c := range all {
 		if err := c.run(tx); err != nil {

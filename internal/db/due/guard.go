@@ -1,7 +1,9 @@
 package due
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 
@@ -16,6 +18,29 @@ const mostCompared = 100_000
 // when they are due. Queues without Open, and those with more than 100,000 rows or entries,
 // are left out.
 func (k *Kernel) Astray(tx *db.Tx) (out []string, err error) {
+	all, err := k.compare(tx)
+	for _, a := range all {
+		out = append(out, a.String())
+	}
+	return out, err
+}
+
+// astray is a row without an entry, or an entry without a row.
+type astray struct {
+	queue string
+	Open
+	rowless bool
+}
+
+func (a astray) String() string {
+	what := "a row without an entry"
+	if a.rowless {
+		what = "an entry without a row"
+	}
+	return fmt.Sprintf("%s: %s: %s", a.queue, what, a.Key)
+}
+
+func (k *Kernel) compare(tx *db.Tx) (out []astray, err error) {
 	for _, name := range slices.Sorted(maps.Keys(k.queues)) {
 		w := k.queues[name]
 		if w.open == nil {
@@ -32,20 +57,45 @@ func (k *Kernel) Astray(tx *db.Tx) (out []string, err error) {
 		if len(rows) > mostCompared || len(entries) > mostCompared {
 			continue
 		}
-		for _, side := range []struct {
-			what       string
-			these, not []string
-		}{{"a row without an entry", rows, entries}, {"an entry without a row", entries, rows}} {
-			has := make(map[string]bool, len(side.not))
-			for _, key := range side.not {
-				has[key] = true
+		has := make(map[string]bool, len(entries))
+		for _, key := range entries {
+			has[key] = true
+		}
+		for _, r := range rows {
+			if !has[r.Key] {
+				out = append(out, astray{name, r, false})
 			}
-			for _, key := range side.these {
-				if !has[key] {
-					out = append(out, fmt.Sprintf("%s: %s: %s", name, side.what, key))
-				}
-			}
+			delete(has, r.Key)
+		}
+		for _, key := range slices.Sorted(maps.Keys(has)) {
+			out = append(out, astray{name, Open{Key: key}, true})
 		}
 	}
 	return out, nil
 }
+
+// guard logs in what rows and entries differ, and adds the entries that lack: a program of an
+// older release, which knows a queue by a column of its own, has left such rows.
+func (k *Kernel) guard(ctx context.Context) error {
+	var all []astray
+	err := k.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		all, err = k.compare(tx)
+		return err
+	})
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	k.Logger.ErrorContext(ctx, "rows and what is due differ", slog.Int("differences", len(all)),
+		slog.Any("first", all[:min(len(all), 10)]))
+	return k.DB.Write(ctx, func(tx *db.Tx) error {
+		for _, a := range all[:min(len(all), mostAdopted)] {
+			if !a.rowless {
+				Entries{a.queue, k}.Add(tx, a.Key, Entry{Account: a.Account})
+			}
+		}
+		return nil
+	})
+}
+
+// mostAdopted bounds what guard adds in one transaction; the rest follows an hour later.
+const mostAdopted = 1000

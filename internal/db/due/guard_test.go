@@ -38,6 +38,25 @@ func TestAstray(t *testing.T) {
 	})
 }
 
+// A row without an entry, as a program of an older release leaves it, gets one.
+func TestAdopted(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		n := start(t, dbtest.Open(t, dsn, db.Options{}), "a", Queue[job]{
+			Work: func(_ context.Context, j Job[job]) Outcome { return Done(finished(j.Account, j.Key)) },
+		})
+		must(t, n.DB, func(tx *db.Tx) error {
+			_, err := insertJob.Exec(tx, "forgotten", "acme")
+			return err
+		})
+		if err := errors.Join(n.guard(t.Context()), n.Drain(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		if got := count(t, n.DB, recordsBy, "acme"); got != 1 {
+			t.Errorf("%d are done for the row's account", got)
+		}
+	})
+}
+
 // What is known of many entries is read at once, however many they are.
 func TestStates(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {

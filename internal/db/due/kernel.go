@@ -52,7 +52,7 @@ type worker struct {
 	load          func(tx *db.Tx, key string) (row any, ok bool, err error)
 	work          func(ctx context.Context, h *held, row any) Outcome
 	giveUp        func(tx *db.Tx, key, why string) error
-	open          func(tx *db.Tx, most int) ([]string, error)
+	open          func(tx *db.Tx, most int) ([]Open, error)
 
 	mu       sync.Mutex
 	busy     map[string]int // entries in work, by account
@@ -79,7 +79,9 @@ func Register[Row any](k *Kernel, q Queue[Row]) Entries {
 				o = Again(panicked(p))
 			}
 		}()
-		return q.Work(ctx, Job[Row]{Key: h.Key, Account: h.account(), Tries: int(h.Tries), Row: row.(Row)})
+		return q.Work(ctx, Job[Row]{
+			Key: h.Key, Account: h.account(), Tries: int(h.Tries), Row: row.(Row), renew: func(tx *db.Tx) { k.renewIn(tx, w, h) },
+		})
 	}
 	if k.queues[q.Name] != nil {
 		panic("due: two queues named " + q.Name)
@@ -250,7 +252,7 @@ func (k *Kernel) anew(ctx context.Context) {
 	}
 }
 
-// watch logs, each hour, in what the rows of the domains and the entries differ.
+// watch compares, each hour, the rows of the domains and the entries.
 func (k *Kernel) watch(ctx context.Context) {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
@@ -261,17 +263,8 @@ func (k *Kernel) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		in, over := observe.Pass(ctx, "due.guard")
-		var astray []string
-		err := k.DB.Read(in, func(tx *db.Tx) (err error) {
-			astray, err = k.Astray(tx)
-			return err
-		})
-		switch {
-		case err != nil:
+		if err := k.guard(in); err != nil {
 			observe.Complain(in, k.Logger, "compare rows with what is due", err)
-		case len(astray) > 0:
-			k.Logger.ErrorContext(in, "rows and what is due differ", slog.Int("differences", len(astray)),
-				slog.Any("first", astray[:min(len(astray), 10)]))
 		}
 		over()
 	}

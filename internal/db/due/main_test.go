@@ -82,7 +82,7 @@ var (
 	insertHead = db.S(`INSERT INTO jobs (id, account, state, line) VALUES ($1, 'acme', 'due', $2)`)
 	jobByID    = db.Q[job](`SELECT id, account, state FROM jobs WHERE id = $1`)
 	headOf     = db.Q[job](`SELECT id, account, state FROM jobs WHERE line = $1 AND state = 'due' ORDER BY id LIMIT 1`)
-	openJobs   = db.Q[string](`SELECT id FROM jobs WHERE state = 'due' LIMIT $1`)
+	openJobs   = db.Q[Open](`SELECT id AS key, account FROM jobs WHERE state = 'due' LIMIT $1`)
 	endJob     = db.S(`UPDATE jobs SET state = $2 WHERE id = $1`)
 	lengthen   = db.S(`UPDATE jobs SET line = line || '.' WHERE id = $1`)
 	note       = db.S(`INSERT INTO records (id, by_node) VALUES ($1, $2)`)
@@ -147,7 +147,7 @@ func start(t testing.TB, d *db.DB, name string, q Queue[job]) *node {
 	return n
 }
 
-func openKeys(tx *db.Tx, most int) ([]string, error) { return openJobs.All(tx, most) }
+func openKeys(tx *db.Tx, most int) ([]Open, error) { return openJobs.All(tx, most) }
 
 func (n *node) run(t testing.TB) *node {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))

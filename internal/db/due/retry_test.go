@@ -37,6 +37,13 @@ func TestRetry(t *testing.T) {
 			t.Fatal(d)
 		}
 	}
+	steep := Ladder{First: 10 * time.Second, Factor: 6, Longest: 2 * time.Hour}
+	waits := []time.Duration{10 * time.Second, 10 * time.Second, time.Minute, 6 * time.Minute, 36 * time.Minute, 2 * time.Hour}
+	for i, want := range waits {
+		if got := steep.After(i); got != want {
+			t.Errorf("after %d tries: %s", i, got)
+		}
+	}
 	if len(seen) < 90 {
 		t.Error("no jitter")
 	}
@@ -179,6 +186,119 @@ func TestClockSet(t *testing.T) {
 		advance(2 * time.Hour)
 		if k := patience.Receive(t, "the time", worked); k != "calendar" {
 			t.Error(k)
+		}
+	})
+}
+
+// What is added while it is worked on is looked at once more, also where the work ends in a
+// wait.
+func TestAddedBeforeWait(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		var n *node
+		looks := 0
+		n = start(t, dbtest.Open(t, dsn, db.Options{}), "a", Queue[job]{Work: func(ctx context.Context, j Job[job]) Outcome {
+			if looks++; looks == 1 {
+				if err := n.DB.Write(ctx, func(tx *db.Tx) error { n.jobs.Add(tx, j.Key, Entry{}); return nil }); err != nil {
+					t.Error(err)
+				}
+			}
+			return Wait(time.Hour)
+		}})
+		n.put(t, "k", "acme")
+		if err := n.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s, _ := n.state(t, "k"); looks != 2 || s.State != Waits || s.Tries != 0 {
+			t.Errorf("%d looks, %+v", looks, s)
+		}
+	})
+}
+
+// What a record does to its own entry comes after the outcome.
+func TestOwnEntryInRecord(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		var n *node
+		n = start(t, dbtest.Open(t, dsn, db.Options{}), "a", Queue[job]{Work: func(_ context.Context, j Job[job]) Outcome {
+			return Done(func(tx *db.Tx) error {
+				if j.Key == "drop" {
+					n.jobs.Drop(tx, j.Key)
+					return finished("a", j.Key)(tx)
+				}
+				n.jobs.Add(tx, j.Key, Entry{After: time.Hour})
+				return nil
+			})
+		}})
+		n.put(t, "drop", "acme")
+		n.put(t, "later", "acme")
+		if err := n.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s, _ := n.state(t, "later"); s.State != Waits || count(t, n.DB, entries) != 1 || count(t, n.DB, records) != 1 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// An outcome may be found in the transaction that records it; if that fails, the try has.
+func TestDecide(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		looks := 0
+		n := start(t, dbtest.Open(t, dsn, db.Options{}), "a", Queue[job]{Work: func(_ context.Context, j Job[job]) Outcome {
+			looks++
+			return Decide(func(tx *db.Tx) (Outcome, error) {
+				switch {
+				case j.Key == "no":
+					return Outcome{}, errors.New("no")
+				case looks == 1:
+					return Wait(0).With(func(tx *db.Tx) error { _, err := note.Exec(tx, "looked", "a"); return err }), nil
+				}
+				return Done(finished("a", j.Key)), nil
+			})
+		}})
+		n.put(t, "k", "acme")
+		if err := n.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if looks != 2 || count(t, n.DB, records) != 2 || count(t, n.DB, entries) != 0 {
+			t.Errorf("%d looks", looks)
+		}
+		n.put(t, "no", "acme")
+		if err := n.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s, _ := n.state(t, "no"); s.State != Waits || s.Tries != 1 || !strings.Contains(s.Why, "no") {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// What work writes on its way is undone if the node has lost the entry.
+func TestRenewInTransaction(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		var n *node
+		n = start(t, dbtest.Open(t, dsn, db.Options{}), "a", Queue[job]{Work: func(ctx context.Context, j Job[job]) Outcome {
+			write := func(id string) error {
+				return n.DB.Write(ctx, func(tx *db.Tx) error {
+					j.Renew(tx)
+					_, err := note.Exec(tx, id, "a")
+					return err
+				})
+			}
+			if err := write("mine"); err != nil {
+				t.Error(err)
+			}
+			must(t, n.DB, func(tx *db.Tx) error { n.jobs.Drop(tx, j.Key); return nil })
+			if err := write("lost"); !errors.Is(err, ErrLost) {
+				t.Error(err)
+			}
+			return Done(nil)
+		}})
+		n.put(t, "k", "acme")
+		if err := n.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := count(t, n.DB, records); got != 1 {
+			t.Errorf("%d records", got)
 		}
 	})
 }

@@ -89,11 +89,19 @@ func renew(tx *db.Tx, queue, key string, fence, until, now int64) (bool, error) 
 type moveArgs struct {
 	Queue, Key, State, Why     string
 	Fence, DueAt, SetAt, Tries int64 // Tries below 0: one less
+	Now                        int64 // 0, or: ready since then if it was added while it was held
 }
 
 // move ends a hold, and gives the entry another state.
 func move(tx *db.Tx, a moveArgs) (bool, error) {
-	b := db.Build(`UPDATE due SET state = `, a.State).SQL(`, due_at = `, a.DueAt).SQL(`, set_at = `, a.SetAt).SQL(`, why = `, a.Why)
+	b := db.Build(`UPDATE due SET why = `, a.Why)
+	if a.Now == 0 {
+		b.SQL(`, state = `, a.State).SQL(`, due_at = `, a.DueAt).SQL(`, set_at = `, a.SetAt)
+	} else {
+		b.SQL(`, state = CASE WHEN more = 1 THEN 'ready' ELSE `, a.State).
+			SQL(` END, due_at = CASE WHEN more = 1 THEN CAST(`, a.Now).SQL(` AS BIGINT) ELSE CAST(`, a.DueAt).
+			SQL(` AS BIGINT) END, set_at = CASE WHEN more = 1 THEN CAST(`, a.Now).SQL(` AS BIGINT) ELSE CAST(`, a.SetAt).SQL(` AS BIGINT) END`)
+	}
 	if a.Tries < 0 {
 		b.SQL(`, tries = tries - 1`)
 	} else {

@@ -103,6 +103,12 @@ func (k *Kernel) record(ctx context.Context, w *worker, h *held, o Outcome) erro
 // transaction is undone.
 func (k *Kernel) settle(tx *db.Tx, w *worker, h *held, o Outcome) error {
 	more := false
+	if o.decide != nil {
+		decide := o.decide
+		if err := safely(func() (err error) { o, err = decide(tx); return err }); err != nil {
+			return err
+		}
+	}
 	if o.record != nil {
 		var err error
 		if err = safely(func() error { more, err = o.record(tx); return err }); err != nil {
@@ -118,6 +124,7 @@ func (k *Kernel) settle(tx *db.Tx, w *worker, h *held, o Outcome) error {
 	case done:
 		a.State, a.Tries = Ready, 0
 	case waits:
+		a.Now = db.Micros(now)
 		if a.DueAt, a.Tries = db.Micros(now.Add(o.after)), -1; !o.at.IsZero() {
 			a.DueAt, a.SetAt = db.Micros(o.at), 0
 		}
@@ -141,7 +148,7 @@ func (k *Kernel) settle(tx *db.Tx, w *worker, h *held, o Outcome) error {
 		k.move(tx, w, h, a)
 		return nil
 	}
-	changes.Add(tx, change{w.name, h.Key, func(tx *db.Tx) error {
+	changes.Add(tx, change{w.name, h.Key, 0, func(tx *db.Tx) error {
 		k.point("recording")
 		n, err := end.Exec(tx, w.name, h.Key, h.fence)
 		if err != nil || n == 1 {
@@ -154,7 +161,7 @@ func (k *Kernel) settle(tx *db.Tx, w *worker, h *held, o Outcome) error {
 
 // move gives an entry another state at the end of tx.
 func (k *Kernel) move(tx *db.Tx, w *worker, h *held, a moveArgs) {
-	changes.Add(tx, change{w.name, h.Key, func(tx *db.Tx) error {
+	changes.Add(tx, change{w.name, h.Key, 0, func(tx *db.Tx) error {
 		k.point("recording")
 		return k.moveNow(tx, w, h, a)
 	}})
@@ -180,6 +187,18 @@ func (k *Kernel) moveNow(tx *db.Tx, w *worker, h *held, a moveArgs) error {
 		tx.AfterCommit(k.Wake) // for the time of the next look
 	}
 	return nil
+}
+
+// renewIn renews the hold of an entry at the end of tx, see Job.Renew.
+func (k *Kernel) renewIn(tx *db.Tx, w *worker, h *held) {
+	changes.Add(tx, change{w.name, h.Key, 0, func(tx *db.Tx) error {
+		now := k.now(tx)
+		had, err := renew(tx, w.name, h.Key, h.fence, db.Micros(now.Add(w.hold)), db.Micros(now))
+		if err == nil && !had {
+			err = ErrLost
+		}
+		return err
+	}})
 }
 
 // keep renews the hold of an entry until job ends. It ends the job if another node has the

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -104,6 +105,7 @@ type Questions interface {
 type Needs struct {
 	DB        *db.DB
 	Hub       *event.Hub
+	Due       *due.Kernel
 	Ring      *seal.Keyring // signs links
 	Mail      *mail.Outbox
 	BaseURL   string // of links
@@ -128,12 +130,21 @@ type Wish struct {
 }
 
 // Service writes the mails, and has the capabilities of their links.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	queue due.Entries
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{Needs: n}
+	s := &Service{Needs: n}
+	s.queue = due.Register(n.Due, due.Queue[string]{
+		Name: "approval_mails", Retry: due.Ladder{First: 2 * time.Second, Longest: longestWait},
+		Load: func(tx *db.Tx, key string) (string, bool, error) { return mailByID.Maybe(tx, key) },
+		Work: s.write, Open: open,
+	})
+	return s
 }
 
 // linkPurpose keeps the tokens of these links apart from all others.

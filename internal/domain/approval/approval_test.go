@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/api/rest"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -98,7 +99,8 @@ func onBoth(t *testing.T, fn func(*testing.T, *desk)) {
 			base := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: d.now})
 			ring, hub := seal.New(), event.NewHub()
 			d.Service = New(Needs{
-				DB: base, Hub: hub, Ring: ring, BaseURL: "https://yard.example", Logger: slog.New(slog.DiscardHandler), Questions: d,
+				DB: base, Hub: hub, Due: duetest.New(base, hub), Ring: ring, BaseURL: "https://yard.example",
+				Logger: slog.New(slog.DiscardHandler), Questions: d,
 				Mail: &mail.Outbox{DB: base, Hub: hub, Ring: ring}, Wishes: d,
 			})
 			d.write(func(tx *db.Tx) error {
@@ -157,11 +159,17 @@ func (d *desk) posted() (to []string, texts map[string]string) {
 	return to, texts
 }
 
+// pass writes the mails that are due.
+func (d *desk) pass() {
+	d.t.Helper()
+	duetest.Pass(d.t.Context(), d.t, d.Due)
+}
+
 // ask orders the mails and writes them.
 func (d *desk) ask() {
 	d.t.Helper()
 	d.write(func(tx *db.Tx) error { return d.Ask(tx, d.q.ID) })
-	d.Pass(context.Background())
+	d.pass()
 }
 
 var linkForm = regexp.MustCompile(`(?m)^https://yard\.example(/actions/\S+)$`)
@@ -239,13 +247,12 @@ func TestOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		d.asker = "mia"
 		d.write(func(tx *db.Tx) error { return errors.Join(d.Ask(tx, d.q.ID), d.Ask(tx, d.q.ID)) })
-		var all sync.WaitGroup
-		for range 4 {
-			all.Go(func() { d.Pass(context.Background()) })
-		}
-		all.Wait()
+		other := d.Needs
+		other.Due = duetest.New(d.DB, d.Hub)
+		New(other)
+		duetest.Pass(t.Context(), t, d.Due, other.Due)
 		d.later(time.Hour)
-		d.Pass(context.Background())
+		d.pass()
 		if to, _ := d.posted(); len(to) != 1 {
 			t.Errorf("written to %q", to)
 		}
@@ -272,13 +279,13 @@ func TestWaits(t *testing.T) {
 		d.asker, d.q.Looked, d.unread = "mia", false, errors.New("the host is away")
 		d.ask()
 		d.later(5 * time.Second)
-		d.Pass(context.Background())
+		d.pass()
 		if to, _ := d.posted(); len(to) != 0 {
 			t.Fatalf("written to %q", to)
 		}
 		for range 10 {
 			d.later(2 * time.Minute)
-			d.Pass(context.Background())
+			d.pass()
 		}
 		to, texts := d.posted()
 		if len(to) != 1 || !strings.Contains(texts["mia"], "did not say which files") {
@@ -460,10 +467,12 @@ func TestForgotten(t *testing.T) {
 		d.later(linkLife + keepLinks + time.Minute)
 		d.q.Looked = false
 		d.ask()
+		d.tidy(t.Context())
 		d.later(-linkLife - keepLinks - time.Hour)
-		d.write(ClockSetBack)
+		d.pass() // begins the wait anew
 		d.q.Looked = true
-		d.Pass(context.Background())
+		d.later(longestWait)
+		d.pass()
 		if to, _ := d.posted(); len(to) != 2 {
 			t.Errorf("written to %q", to)
 		}

@@ -2,7 +2,6 @@ package approval
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -23,40 +22,30 @@ const (
 	textRunes   = 4000 // of the question
 )
 
-// write writes the mails about a question that is still open, to those who may answer
-// it. The mails, their links and the end of the order are one transaction.
-func (s *Service) write(ctx context.Context, m mailRow) error {
+// mails answers what writes the mails about a question, to those who may answer it, and makes
+// their links; nil if the question is not open any more.
+func (s *Service) mails(ctx context.Context, actionID string, tries int) (record func(*db.Tx) error, err error) {
 	var q Question
-	err := s.DB.Read(ctx, func(tx *db.Tx) error {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		var ok bool
 		var err error
-		if q, ok, err = s.Questions.ByID(tx, m.ActionID); err == nil && !ok {
+		if q, ok, err = s.Questions.ByID(tx, actionID); err == nil && !ok {
 			q.State = Stale
 		}
 		return err
 	})
-	if err != nil {
-		return errors.Join(err, s.putOff(ctx, m))
+	if err != nil || q.useless() != nil {
+		return nil, err
 	}
-	if q.useless() != nil {
-		return s.DB.Write(ctx, func(tx *db.Tx) error {
-			_, err := doneMail.Exec(tx, m.ActionID, m.Tries)
-			return err
-		})
-	}
-	if !q.Looked && m.Tries < lookFor {
-		return s.putOff(ctx, m)
+	if !q.Looked && tries < lookFor {
+		return nil, errUnseen
 	}
 	change, unread := s.Questions.Change(ctx, q.PRID)
-	if unread != nil && m.Tries < withoutChange {
-		return errors.Join(unread, s.putOff(ctx, m))
+	if unread != nil && tries < withoutChange {
+		return nil, unread
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		n, err := doneMail.Exec(tx, m.ActionID, m.Tries)
-		if err != nil || n == 0 {
-			return err // another node has it
-		}
-		now, ok, err := s.Questions.ByID(tx, m.ActionID)
+	return func(tx *db.Tx) error {
+		now, ok, err := s.Questions.ByID(tx, actionID)
 		if err != nil || !ok || now.useless() != nil {
 			return err
 		}
@@ -78,11 +67,7 @@ func (s *Service) write(ctx context.Context, m mailRow) error {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		return errors.Join(err, s.putOff(ctx, m))
-	}
-	return nil
+	}, nil
 }
 
 // person is somebody who is written to.

@@ -11,7 +11,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
-	"yardmaster/internal/event"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/needs"
 )
 
@@ -37,17 +37,24 @@ type Asks interface {
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
-	Hub    *event.Hub
+	Due    *due.Kernel
 	Logger *slog.Logger
 	Hosts  *codehost.Hosts
 	Asks   Asks
 }
 
 // Service queues imports and carries them out.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	queue due.Entries
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{Needs: n}
+	s := &Service{Needs: n}
+	s.queue = due.Register(n.Due, due.Queue[job]{
+		Name: "backlog", AtOnce: atOnce, Retry: ladder, Load: load, Work: s.work, GiveUp: s.giveUp, Open: open,
+	})
+	return s
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
@@ -42,6 +44,7 @@ type yard struct {
 	codehost.NoForge
 	t      *testing.T
 	ctx    context.Context
+	mu     sync.Mutex
 	now    time.Time
 	open   []codehost.Issue
 	away   error
@@ -108,7 +111,7 @@ func (y *yard) File(tx *db.Tx, repoID, by string, i codehost.Issue, trusted bool
 func onBoth(t *testing.T, fn func(*yard)) {
 	t.Helper()
 	y := &yard{now: time.Unix(1_700_000_000, 0)}
-	clock := func() time.Time { return y.now }
+	clock := y.clock
 	dbtest.RunWith(t, db.Options{Clock: clock}, func(t *testing.T, d *db.DB) {
 		y := y
 		*y = yard{t: t, now: y.now, asks: map[string]string{}, trusted: map[string]bool{}}
@@ -118,7 +121,7 @@ func onBoth(t *testing.T, fn func(*yard)) {
 			codehost.BuiltIn: {Host: builtIn, Forge: builtin.Forge{}},
 			"elsewhere":      {Host: builtIn, Forge: y},
 		})
-		y.Service = New(Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: hosts, Asks: y})
+		y.Service = New(Needs{DB: d, Due: duetest.New(d, event.NewHub()), Logger: slog.New(slog.DiscardHandler), Hosts: hosts, Asks: y})
 		err := d.Write(y.ctx, func(tx *db.Tx) error {
 			for _, a := range []string{"acme", "ops"} {
 				if err := seed.Add(tx, seed.Account{ID: a}); err != nil {
@@ -133,6 +136,24 @@ func onBoth(t *testing.T, fn func(*yard)) {
 		}
 		fn(y)
 	})
+}
+
+func (y *yard) clock() time.Time {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.now
+}
+
+func (y *yard) later(d time.Duration) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.now = y.now.Add(d)
+}
+
+// pass carries out the imports that are due.
+func (y *yard) pass() {
+	y.t.Helper()
+	duetest.Pass(y.ctx, y.t, y.Due)
 }
 
 func (y *yard) request() (string, error) {
@@ -171,7 +192,7 @@ func TestImport(t *testing.T) {
 		if _, err := y.request(); !errors.As(err, &refused) || refused.Slug != "import_in_flight" {
 			y.t.Errorf("a second one: %v", err)
 		}
-		y.pass(y.ctx)
+		y.pass()
 		if s, kinds := y.stands(job); s != (standing{Done, int64(len(y.open)), 1}) ||
 			fmt.Sprint(kinds) != "[backlog.import_requested backlog.imported]" {
 			y.t.Errorf("%+v %v", s, kinds)
@@ -180,7 +201,7 @@ func TestImport(t *testing.T) {
 		if job, err = y.request(); err != nil {
 			y.t.Fatal(err)
 		}
-		y.pass(y.ctx)
+		y.pass()
 		if s, _ := y.stands(job); s != (standing{Done, 1, 1}) || len(y.asks) != 2*batch+8 {
 			y.t.Errorf("again: %+v, %d asks", s, len(y.asks))
 		}
@@ -200,9 +221,9 @@ func TestHostIsAway(t *testing.T) {
 			if s, _ := y.stands(job); s.Tries != int64(i) {
 				y.t.Fatalf("try %d: %+v", i, s)
 			}
-			y.pass(y.ctx)
-			y.pass(y.ctx) // too soon
-			y.now = y.now.Add(maxTries * hold)
+			y.pass()
+			y.pass() // too soon
+			y.later(maxTries * time.Minute)
 		}
 		if s, kinds := y.stands(job); s != (standing{Failed, 0, maxTries}) ||
 			fmt.Sprint(kinds) != "[backlog.import_requested backlog.import_failed]" {
@@ -225,10 +246,13 @@ func TestNodeDies(t *testing.T) {
 			y.t.Fatal(err)
 		}
 		y.during = func() {
-			y.now = y.now.Add(hold)
-			y.pass(y.ctx) // the other one
+			y.later(time.Minute)
+			other := y.Needs
+			other.Due = duetest.New(y.DB, event.NewHub())
+			New(other)
+			duetest.Pass(y.ctx, y.t, other.Due)
 		}
-		y.pass(y.ctx)
+		y.pass()
 		if s, kinds := y.stands(job); s != (standing{Done, 2, 2}) || len(kinds) != 2 || len(y.asks) != 2 {
 			y.t.Errorf("%+v %v, %d asks", s, kinds, len(y.asks))
 		}
@@ -252,7 +276,7 @@ func TestNobodyVouches(t *testing.T) {
 		if _, err := y.request(); err != nil {
 			y.t.Fatal(err)
 		}
-		y.pass(y.ctx)
+		y.pass()
 		if got := slices.Sorted(maps.Keys(y.trusted)); !slices.Equal(got, []string{"ann", "yard"}) {
 			y.t.Errorf("trusted are %v", got)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -58,7 +59,7 @@ func (s *Service) request(ctx context.Context, in requestIn) (out Import, err er
 			return fault.Reason("import_in_flight", "An import for the repository is queued or running.")
 		}
 		out = Import{JobID: id.New(), State: Queued}
-		n, err := insert.Exec(tx, insertArgs{ID: out.JobID, AccountID: in.ID, RepoID: r.ID, RequestedBy: by, DueAt: tx.Now})
+		n, err := insert.Exec(tx, insertArgs{ID: out.JobID, AccountID: in.ID, RepoID: r.ID, RequestedBy: by, CreatedAt: tx.Now})
 		if err != nil {
 			return err
 		}
@@ -66,7 +67,7 @@ func (s *Service) request(ctx context.Context, in requestIn) (out Import, err er
 			out, err = inFlight.One(tx, in.ID, r.ID)
 			return err
 		}
-		s.Hub.Notify(tx, event.BacklogTopic)
+		s.queue.Add(tx, out.JobID, due.Entry{Account: in.ID})
 		return requestedEvent.Operated(tx, event.Subject{ID: out.JobID, Account: in.ID, RepoID: r.ID}, event.None{},
 			map[string]any{"operator": by})
 	})

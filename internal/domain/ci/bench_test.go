@@ -18,6 +18,8 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -119,6 +121,7 @@ type bench struct {
 	t       *testing.T
 	db      *db.DB
 	nodes   []*Service
+	kernels []*due.Kernel
 	intents *intent.Service
 	repo    repo.Ref
 	clock   atomic.Int64
@@ -151,9 +154,10 @@ func judging(t *testing.T, fn func(*testing.T, *bench)) {
 			for range 2 {
 				hub := event.NewHub()
 				intents := intent.New(intent.Needs{DB: b.db, Hub: hub, Hosts: hosts, Logger: log})
+				b.kernels = append(b.kernels, duetest.New(b.db, hub))
 				b.nodes = append(b.nodes, New(Needs{
-					DB: b.db, Hub: hub, Logger: log, Hosts: hosts, Tasks: b.tasks, Logs: b.tasks, Objects: folder, Pulls: b,
-					Intents: intents,
+					DB: b.db, Hub: hub, Due: b.kernels[len(b.nodes)], Logger: log, Hosts: hosts, Tasks: b.tasks, Logs: b.tasks,
+					Objects: folder, Pulls: b, Intents: intents,
 				}))
 				b.intents = intents
 			}
@@ -228,10 +232,10 @@ func (b *bench) ends(sha, name, log string) {
 	}
 }
 
-// pass lets time go by, reads the heads and carries the intents out.
+// pass lets time go by, reads what is due and carries the intents out.
 func (b *bench) pass(d time.Duration) {
 	b.clock.Add(d.Microseconds())
-	b.nodes[0].readHeads(b.t.Context())
+	duetest.Pass(b.t.Context(), b.t, b.kernels[0])
 	b.intents.Pass(b.t.Context())
 }
 

@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/blob"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -77,6 +78,7 @@ type Logs interface {
 type Needs struct {
 	DB      *db.DB
 	Hub     *event.Hub
+	Due     *due.Kernel
 	Logger  *slog.Logger
 	Hosts   *codehost.Hosts
 	Tasks   Tasks
@@ -87,12 +89,28 @@ type Needs struct {
 }
 
 // Service queues checks and records their results.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	headQueue, reportQueue, logQueue due.Entries
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	s := &Service{Needs: n}
+	s.headQueue = due.Register(n.Due, due.Queue[headRow]{
+		Name: "host_heads", Retry: due.Ladder{First: readAgain, Longest: readAgain},
+		Load: loadHead, Work: s.readHead, Open: func(tx *db.Tx, most int) ([]due.Open, error) { return openHeads.All(tx, most) },
+	})
+	s.reportQueue = due.Register(n.Due, due.Queue[struct{}]{
+		Name: "ci_reports", Retry: due.Ladder{First: reportEvery, Longest: reportEvery},
+		Load: func(*db.Tx, string) (row struct{}, ok bool, err error) { return row, true, nil }, // a try reads it
+		Work: s.readReport, Open: func(tx *db.Tx, most int) ([]due.Open, error) { return openReports.All(tx, most) },
+	})
+	s.logQueue = due.Register(n.Due, due.Queue[dueLog]{
+		Name: "ci_logs", Retry: archiving, Load: loadLog, Work: s.look,
+		Open: func(tx *db.Tx, most int) ([]due.Open, error) { return openLogs.All(tx, most) },
+	})
 	rerunAtHost.Handle(n.Intents, rerunner{s})
 	reportKind.Handle(n.Intents, reporter{s})
 	return s
@@ -205,16 +223,13 @@ func (s *Service) Finish(tx *db.Tx, o Outcome) error {
 // sweep is the time between two searches for checks whose tasks ended without a result.
 const sweep = 10 * time.Second
 
-// Loop ends checks whose tasks ended without a result, and looks after the archive of
-// outputs, until ctx ends. Several nodes may run Loop at once. A failure is logged, and
+// Loop ends checks whose tasks ended without a result, and forgets old evidence, until ctx
+// ends. Several nodes may run Loop at once. A failure is logged, and
 // the next pass tries again.
 func (s *Service) Loop(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { s.Hub.Sweep(ctx, "ci.sweep", event.PullTopic, sweep, s.Pass) })
-	all.Go(func() { s.Hub.Sweep(ctx, "ci.hosted", event.PullTopic, sweep, s.readHeads) })
-	all.Go(func() { s.Hub.Sweep(ctx, "ci.reports", event.PullTopic+".reports", sweep, s.readReports) })
 	all.Go(func() { s.Hub.Sweep(ctx, "ci.tidy", event.PullTopic+".tidy", tidyEvery, s.tidy) })
-	all.Go(func() { s.Hub.Sweep(ctx, "ci.archive", archiveTopic, sweep, s.PassLogs) })
 	all.Wait()
 	return nil
 }

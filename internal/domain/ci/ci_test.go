@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -87,8 +88,9 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 }
 
 func (y *yard) begin(d *db.DB) {
+	hub := event.NewHub()
 	y.Service = New(Needs{
-		DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: codehost.NewHosts(nil), Tasks: y,
+		DB: d, Hub: hub, Due: duetest.New(d, hub), Logger: slog.New(slog.DiscardHandler), Hosts: codehost.NewHosts(nil), Tasks: y,
 		Logs: y, Objects: y.store, Pulls: y,
 		Intents: intent.New(intent.Needs{DB: d, Hub: event.NewHub(), Hosts: codehost.NewHosts(nil), Logger: slog.New(slog.DiscardHandler)}),
 	})

@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/flake"
 	"yardmaster/internal/id"
@@ -99,8 +100,12 @@ func (s *Service) record(tx *db.Tx, h headRow, set codehost.CheckSet, logs map[s
 	if !mended {
 		return nil
 	}
-	if _, err := wakeHeld.Exec(tx, h.RepoID, h.BaseRef, tx.Micros()); err != nil {
+	held, err := wakeHeld.All(tx, h.RepoID, h.BaseRef)
+	if err != nil {
 		return err
+	}
+	for _, sha := range held {
+		s.headQueue.Add(tx, headKey(h.RepoID, sha), due.Entry{Account: h.AccountID})
 	}
 	if broken, err := anyBroken.One(tx, h.RepoID, h.BaseRef); err != nil || broken {
 		return err

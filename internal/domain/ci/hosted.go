@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/flake"
@@ -30,13 +31,12 @@ const (
 // push. A head whose checks have not ended is read again after lookAgain, in case its
 // deliveries were lost.
 const (
-	settle      = 30 * time.Second
-	lookAgain   = 2 * time.Minute
-	lookHeld    = 30 * time.Minute // of a head that waits for a person
-	lookHold    = time.Minute      // for which a node has a head to read
-	baseLife    = 24 * time.Hour   // for which a commit of a base is read by itself
-	lastBytes   = 64 << 10         // of the log of a failed check that are kept
-	headsAtOnce = 20
+	settle    = 30 * time.Second
+	lookAgain = 2 * time.Minute
+	lookHeld  = 30 * time.Minute // of a head that waits for a person
+	readAgain = time.Minute      // after a failure
+	baseLife  = 24 * time.Hour   // for which a commit of a base is read by itself
+	lastBytes = 64 << 10         // of the log of a failed check that are kept
 )
 
 // Sides on which a commit is checked.
@@ -71,7 +71,7 @@ func (s *Service) Follow(tx *db.Tx, r repo.Ref, prID, base, sha string) error {
 		RepoID: r.ID, SHA: sha, AccountID: tx.Account, BaseRef: base, Side: sidePull, PRID: prID, SettleAt: tx.Now.Add(settle),
 		Now: tx.Micros(),
 	})
-	s.Hub.Notify(tx, event.PullTopic)
+	s.headQueue.Add(tx, headKey(r.ID, sha), due.Entry{Account: tx.Account})
 	return err
 }
 
@@ -139,23 +139,36 @@ func (s *Service) followSide(tx *db.Tx, r repo.Ref, side, base, sha string) erro
 	if err != nil || !forge.Can(codehost.KeepChecks) || !codehost.ValidSHA(sha) {
 		return nil //nolint:nilerr // of a host that is not connected nothing is followed
 	}
-	_, err = followBase.Exec(tx, followArgs{
+	n, err := followBase.Exec(tx, followArgs{
 		RepoID: r.ID, SHA: sha, AccountID: tx.Account, BaseRef: base, Side: side, SettleAt: tx.Now.Add(settle), Now: tx.Micros(),
 	})
-	s.Hub.Notify(tx, event.PullTopic)
+	if n > 0 {
+		s.headQueue.Add(tx, headKey(r.ID, sha), due.Entry{Account: tx.Account})
+	}
 	return err
 }
 
 // HostChanged has the checks of a commit read again, if they are followed: the host
 // says that they have changed.
 func (s *Service) HostChanged(ctx context.Context, r repo.Ref, sha string) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		n, err := want.Exec(tx, r.ID, sha, tx.Micros())
-		if n > 0 {
-			s.Hub.Notify(tx, event.PullTopic)
-		}
-		return err
-	})
+	return s.DB.Write(ctx, func(tx *db.Tx) error { return s.wantHead(tx, r.ID, sha) })
+}
+
+// wantHead has the checks of a commit read again, if they are followed.
+func (s *Service) wantHead(tx *db.Tx, repoID, sha string) error {
+	account, ok, err := want.Maybe(tx, repoID, sha)
+	if ok {
+		s.headQueue.Add(tx, headKey(repoID, sha), due.Entry{Account: account})
+	}
+	return err
+}
+
+// headKey is that of a head in the queue. No id has a slash.
+func headKey(repoID, sha string) string { return repoID + "/" + sha }
+
+func loadHead(tx *db.Tx, key string) (headRow, bool, error) {
+	repoID, sha, _ := strings.Cut(key, "/")
+	return headByKey.Maybe(tx, repoID, sha)
 }
 
 // HostFailure is what a host says of the failed checks of a commit that are to be
@@ -193,75 +206,54 @@ func AtHost(tx *db.Tx, repoID, sha string) (HostFailure, bool, error) {
 	return f, len(f.Names) > 0, err
 }
 
-// readHeads reads the checks of the heads that are due.
-func (s *Service) readHeads(ctx context.Context) {
-	for ctx.Err() == nil {
-		due, err := db.Claim(ctx, s.DB, anyHeadDue, func(tx *db.Tx) ([]headRow, error) {
-			return takeHeads.All(tx, tx.Micros(), db.Micros(tx.Now.Add(lookHold)), headsAtOnce)
-		})
-		if err != nil {
-			observe.Complain(ctx, s.Logger, "take the heads that are due", err)
-		}
-		if err != nil || len(due) == 0 {
-			return
-		}
-		s.readAll(ctx, due)
-	}
-}
-
-// readAll reads the checks of heads. Those that it does not come to before another node
-// takes them are left.
-func (s *Service) readAll(ctx context.Context, due []headRow) {
-	held, cancel := context.WithTimeout(ctx, lookHold-5*time.Second)
-	defer cancel()
-	for _, h := range due {
-		err := s.readHead(db.WithAccount(held, h.AccountID), h)
-		if held.Err() != nil {
-			return
-		}
-		if err != nil && !errors.Is(err, errOvertaken) {
-			observe.Complain(ctx, s.Logger, "read the checks of a head", err, slog.String("sha", h.SHA))
-		}
-	}
-}
-
 // errOvertaken ends the reading of a head of which a later one was recorded: its checks had
 // changed while the first one went on.
 var errOvertaken = errors.New("ci: a later reading of the head was recorded")
 
 // readHead reads the checks of one head, and records their result.
-func (s *Service) readHead(ctx context.Context, h headRow) error {
+func (s *Service) readHead(ctx context.Context, j due.Job[headRow]) due.Outcome {
+	o, err := s.readChecks(ctx, j.Row)
+	if err == nil {
+		return o
+	}
+	if !errors.Is(err, errOvertaken) {
+		observe.Complain(ctx, s.Logger, "read the checks of a head", err, slog.String("sha", j.Row.SHA))
+	}
+	return due.Again(err)
+}
+
+func (s *Service) readChecks(ctx context.Context, h headRow) (out due.Outcome, err error) {
 	var r repo.Ref
 	reachable := false
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		r, reachable, err = repo.Reachable(tx, h.RepoID)
 		return err
 	})
 	if err != nil {
-		return err
+		return out, err
 	}
 	if !reachable {
-		return s.leave(ctx, h)
+		return leave(h), nil
 	}
 	forge, err := s.Hosts.Forge(r.HostRepo())
 	if err != nil {
-		return err
+		return out, err
 	}
 	rules, _, err := forge.BranchRules(ctx, r.HostRepo(), h.BaseRef, "")
 	if err != nil {
-		return err
+		return out, err
 	}
 	set, tag, err := forge.ChecksOf(ctx, r.HostRepo(), h.SHA, codehost.Tag(h.Tag))
 	same := errors.Is(err, codehost.ErrNotModified)
 	if errors.Is(err, codehost.ErrNotFound) {
-		return s.leave(ctx, h) // the commit is gone
+		return leave(h), nil // the commit is gone
 	}
 	if err != nil && !same {
-		return err
+		return out, err
 	}
 	logs, err := s.logs(ctx, forge, r, h, set)
 	if err != nil {
-		return err
+		return out, err
 	}
 	if same {
 		tag = codehost.Tag(h.Tag)
@@ -271,61 +263,61 @@ func (s *Service) readHead(ctx context.Context, h headRow) error {
 		}
 		return s.record(tx, h, set, logs)
 	}); err != nil {
-		return err
+		return out, err
 	}
 	trials, err := s.trials(ctx, r, h, rules)
 	if err != nil {
-		return err
+		return out, err
 	}
 	// The locks of decide come before those of pull requests in no other transaction, so
 	// it has one of its own. The head stays due until the next one.
 	if len(trials) > 0 {
 		if err := s.DB.Write(ctx, func(tx *db.Tx) error { return s.decide(tx, r, h, trials) }); err != nil {
-			return err
+			return out, err
 		}
 	}
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
+	return due.Decide(func(tx *db.Tx) (due.Outcome, error) {
 		checks, err := checksOf.All(tx, h.RepoID, h.SHA)
 		if err != nil {
-			return err
+			return out, err
 		}
 		judged, err := endsOf.All(tx, h.RepoID, h.SHA)
 		if err != nil {
-			return err
+			return out, err
 		}
 		late := tx.Now.Sub(h.SettleAt)+settle >= r.Policy.MissingAfter()
 		v := verdict(checks, judged, rules, tx.Now.Before(h.SettleAt), late)
+		again, open := next(tx.Now, h, v, len(checks))
 		n, err := setHead.Exec(tx, setHeadArgs{
-			RepoID: h.RepoID, SHA: h.SHA, Tag: string(tag), Result: v.result, Why: v.why, Hold: v.hold,
-			DueAt: next(tx.Now, h, v, len(checks)), Have: h.Want, Now: tx.Micros(),
+			RepoID: h.RepoID, SHA: h.SHA, Tag: string(tag), Result: v.result, Why: v.why, Hold: v.hold, Open: open, Have: h.Want,
 		})
 		if err != nil || n == 0 || h.Side == sideBase || v.result == HostPending && h.Result == HostPending && v.hold == h.Hold {
-			return err
+			return again, err
 		}
-		return HostChecked.Send(tx, HostEnd{RepoID: h.RepoID, SHA: h.SHA, Result: v.result, Hold: v.hold, Why: v.why})
-	})
+		return again, HostChecked.Send(tx, HostEnd{RepoID: h.RepoID, SHA: h.SHA, Result: v.result, Hold: v.hold, Why: v.why})
+	}), nil
 }
 
-// next is when a head is read again, in microseconds; nil: when its host says that its
-// checks have changed.
-func next(now time.Time, h headRow, v standing, checks int) *int64 {
+// next is when a head is read again; unless it is open, when its host says that its checks
+// have changed.
+func next(now time.Time, h headRow, v standing, checks int) (again due.Outcome, open bool) {
 	age := now.Sub(h.SettleAt)
 	switch {
 	case v.result != HostPending, h.Side != sidePull && age > baseLife:
-		return nil
+		return due.Done(nil), false
 	case checks == 0 && age < 0:
-		return new(db.Micros(h.SettleAt))
+		return due.Wait(-age), true
 	case v.hold != "":
-		return new(db.Micros(now.Add(lookHeld)))
+		return due.Wait(lookHeld), true
 	}
-	return new(db.Micros(now.Add(lookAgain)))
+	return due.Wait(lookAgain), true
 }
 
 // leave follows a head no more.
-func (s *Service) leave(ctx context.Context, h headRow) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
+func leave(h headRow) due.Outcome {
+	return due.Done(func(tx *db.Tx) error {
 		_, err := setHead.Exec(tx, setHeadArgs{
-			RepoID: h.RepoID, SHA: h.SHA, Tag: h.Tag, Result: h.Result, Why: h.Why, Hold: h.Hold, Have: h.Want, Now: tx.Micros(),
+			RepoID: h.RepoID, SHA: h.SHA, Tag: h.Tag, Result: h.Result, Why: h.Why, Hold: h.Hold, Have: h.Want,
 		})
 		return err
 	})

@@ -308,7 +308,5 @@ func (h rerunner) Done(tx *db.Tx, c intent.Call[rerunArgs], _ struct{}, failure 
 			return err
 		}
 	}
-	_, err := want.Exec(tx, c.Repo.ID, c.Args.SHA, tx.Micros())
-	h.s.Hub.Notify(tx, event.PullTopic)
-	return err
+	return h.s.wantHead(tx, c.Repo.ID, c.Args.SHA)
 }

@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/blob"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/id"
 	"yardmaster/internal/observe"
 )
@@ -22,28 +23,36 @@ const (
 	Retention = 3 * 24 * time.Hour
 	// mostLog is the size of the largest object, in bytes.
 	mostLog = 16 << 20
-	// archiveHold is how long a node has a log to itself. It is longer than to store
-	// or to delete an object takes.
-	archiveHold = 5 * time.Minute
-	// atOnce is how many logs a node takes in one transaction.
-	atOnce = 10
 	// longestWait is the longest pause between two tries to store a log.
 	longestWait = time.Hour
 	// logType is the media type of an archived output.
 	logType = "text/plain; charset=utf-8"
 	// logCut ends an output that was longer than mostLog.
 	logCut = "\n[the rest is cut off]\n"
-
-	archiveTopic = "ci.logs"
 )
+
+// archiving has a log that could not be stored or deleted tried again.
+var archiving = due.Ladder{First: 20 * time.Second, Longest: longestWait}
 
 // logRow is the log of a run of a check.
 type logRow struct {
 	ID        string
 	AccountID string
 	RunID     string
-	Tries     int
+	KeptAt    *time.Time
 	ExpiresAt time.Time
+}
+
+// dueLog is a log at the time when it was looked at.
+type dueLog struct {
+	logRow
+	at time.Time
+}
+
+func loadLog(tx *db.Tx, key string) (l dueLog, ok bool, err error) {
+	l.at = tx.Now
+	l.logRow, ok, err = logByID.Maybe(tx, key)
+	return l, ok, err
 }
 
 // key is the key of the log's object.
@@ -51,71 +60,46 @@ func (l logRow) key() string { return l.AccountID + "/ci/" + l.ID + ".log" }
 
 // archive orders the archive of the output of a run of tx.Account.
 func (s *Service) archive(tx *db.Tx, runID string) error {
-	_, err := insertLog.Exec(tx, insertLogArgs{
-		ID: id.New(), AccountID: tx.Account, RunID: runID, DueAt: tx.Now, ExpiresAt: tx.Now.Add(Retention),
-	})
-	s.Hub.Notify(tx, archiveTopic)
+	l := insertLogArgs{ID: id.New(), AccountID: tx.Account, RunID: runID, ExpiresAt: tx.Now.Add(Retention)}
+	n, err := insertLog.Exec(tx, l)
+	if n > 0 {
+		s.logQueue.Add(tx, l.ID, due.Entry{Account: tx.Account})
+	}
 	return err
 }
 
-// PassLogs stores the outputs that are due, and deletes those whose time is over. A
-// failure for one does not keep PassLogs from the others; the log is tried again.
-func (s *Service) PassLogs(ctx context.Context) {
-	for ctx.Err() == nil {
-		var due []logRow
-		var at time.Time
-		err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-			at = tx.Now
-			due, err = takeLogs.All(tx, tx.Micros(), db.Micros(tx.Now.Add(archiveHold)), atOnce)
-			return err
-		})
-		if err != nil {
-			observe.Complain(ctx, s.Logger, "take due logs of checks", err)
-		}
-		for _, l := range due {
-			if err := s.look(db.WithAccount(ctx, l.AccountID), l, at); err != nil {
-				observe.Complain(ctx, s.Logger, "archive the log of a check", err, slog.String("log", l.ID), slog.String("run", l.RunID))
-			}
-		}
-		if len(due) < atOnce {
-			return
-		}
+// look stores the output of a log, or deletes it if its time is over.
+func (s *Service) look(ctx context.Context, j due.Job[dueLog]) due.Outcome {
+	l := j.Row
+	forget := due.Done(func(tx *db.Tx) error {
+		_, err := deleteLog.Exec(tx, l.ID)
+		return err
+	})
+	failed := func(err error) due.Outcome {
+		observe.Complain(ctx, s.Logger, "archive the log of a check", err, slog.String("log", l.ID), slog.String("run", l.RunID))
+		return due.Again(err)
 	}
-}
-
-// look stores the output of a log, or deletes it if its time is over at the given time.
-func (s *Service) look(ctx context.Context, l logRow, at time.Time) error {
-	if !at.Before(l.ExpiresAt) {
+	rest := l.ExpiresAt.Sub(l.at)
+	if rest <= 0 {
 		// Without an object there may be one all the same: the node that stored it may
 		// have ended before it could say so.
 		if err := s.Objects.Delete(ctx, l.key()); err != nil {
-			return err
+			return failed(err)
 		}
-		return s.forget(ctx, l)
+		return forget
 	}
-	size, err := s.store(ctx, l)
+	if l.KeptAt != nil {
+		return due.Wait(rest)
+	}
+	size, err := s.store(ctx, l.logRow)
 	switch {
 	case errors.Is(err, blob.ErrOff):
-		return s.forget(ctx, l)
+		return forget
 	case err != nil:
-		wait := longestWait
-		if l.Tries < 10 {
-			wait = min(wait, 10*time.Second<<l.Tries)
-		}
-		return errors.Join(err, s.DB.Write(ctx, func(tx *db.Tx) error {
-			_, err := putOffLog.Exec(tx, l.ID, l.Tries, tx.Now.Add(wait))
-			return err
-		}))
+		return failed(err)
 	}
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
+	return due.Wait(rest).With(func(tx *db.Tx) error {
 		_, err := keptLog.Exec(tx, l.ID, size, tx.Now)
-		return err
-	})
-}
-
-func (s *Service) forget(ctx context.Context, l logRow) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		_, err := deleteLog.Exec(tx, l.ID)
 		return err
 	})
 }

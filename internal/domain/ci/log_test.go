@@ -13,6 +13,7 @@ import (
 
 	"yardmaster/internal/blob"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/fault"
 )
 
@@ -49,6 +50,12 @@ func (y *yard) wantNoLog(account, check string) {
 	if f := fault.From(err); !fault.IsKind(err, fault.NotFound) || f.Detail != fault.Missing("log of a check").Detail {
 		y.t.Errorf("%v", err)
 	}
+}
+
+// pass stores and deletes the outputs that are due.
+func (y *yard) pass() {
+	y.t.Helper()
+	duetest.Pass(y.t.Context(), y.t, y.Due)
 }
 
 // only is the one check that there is.
@@ -100,7 +107,7 @@ func TestLog(t *testing.T) {
 		if c := y.only(); c.LogExpiresAt != nil || c.RunID == nil || *c.RunID != "r" {
 			t.Errorf("%+v", c)
 		}
-		y.PassLogs(t.Context())
+		y.pass()
 		l, err := y.logURL("acme", check)
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +122,7 @@ func TestLog(t *testing.T) {
 		y.wantNoLog("acme", "00000000-0000-4000-8000-000000000000")
 
 		y.later(Retention - time.Minute)
-		y.PassLogs(t.Context())
+		y.pass()
 		if _, err := y.logURL("acme", check); err != nil {
 			t.Error(err)
 		}
@@ -127,7 +134,7 @@ func TestLog(t *testing.T) {
 		if len(y.objects()) != 1 {
 			t.Errorf("%v", y.objects())
 		}
-		y.PassLogs(t.Context())
+		y.pass()
 		if len(y.objects()) != 0 {
 			t.Errorf("%v are left", y.objects())
 		}
@@ -140,13 +147,13 @@ func TestLogOfAnotherRun(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		y.said["r"], y.said["s"] = []string{"first"}, []string{"second"}
 		y.finish(Outcome{TaskID: y.queue("a"), RunID: "r", ExitCode: &two})
-		y.PassLogs(t.Context())
+		y.pass()
 		check := y.only().ID
 		task := y.queue("a")
 		y.wantNoLog("acme", check)
 		y.finish(Outcome{TaskID: task, RunID: "s", ExitCode: &zero})
 		y.finish(Outcome{TaskID: task, RunID: "s", ExitCode: &zero})
-		y.PassLogs(t.Context())
+		y.pass()
 		l, err := y.logURL("acme", check)
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +162,7 @@ func TestLogOfAnotherRun(t *testing.T) {
 			t.Errorf("%q, %v", text, y.objects())
 		}
 		y.later(Retention)
-		y.PassLogs(t.Context())
+		y.pass()
 		if len(y.objects()) != 0 {
 			t.Errorf("%v are left", y.objects())
 		}
@@ -170,12 +177,12 @@ func TestLogIsTriedAgain(t *testing.T) {
 		y.store.broken = errors.New("the bucket is away")
 		y.finish(Outcome{TaskID: y.queue("a"), RunID: "r", ExitCode: &two})
 		check := y.only().ID
-		y.PassLogs(t.Context())
+		y.pass()
 		y.store.broken = nil
-		y.PassLogs(t.Context())
+		y.pass()
 		y.wantNoLog("acme", check) // not at once
-		y.later(20 * time.Second)
-		y.PassLogs(t.Context())
+		y.later(25 * time.Second)
+		y.pass()
 		if _, err := y.logURL("acme", check); err != nil {
 			t.Error(err)
 		}
@@ -184,12 +191,12 @@ func TestLogIsTriedAgain(t *testing.T) {
 		y.store.broken = errors.New("the bucket is away")
 		y.finish(Outcome{TaskID: y.queue("a"), RunID: "s", ExitCode: &two})
 		for range 80 {
-			y.PassLogs(t.Context())
+			y.pass()
 			y.later(time.Hour)
 		}
-		y.PassLogs(t.Context())
+		y.pass()
 		y.store.broken = nil
-		y.PassLogs(t.Context())
+		y.pass()
 		y.wantNoLog("acme", check)
 		if len(y.objects()) != 0 {
 			t.Errorf("%v", y.objects())
@@ -205,7 +212,7 @@ func TestLogIsBounded(t *testing.T) {
 			y.said["r"] = append(y.said["r"], strings.Repeat("é", 1<<20))
 		}
 		y.finish(Outcome{TaskID: y.queue("a"), RunID: "r", ExitCode: &zero})
-		y.PassLogs(t.Context())
+		y.pass()
 		l, err := y.logURL("acme", y.only().ID)
 		if err != nil {
 			t.Fatal(err)
@@ -222,7 +229,7 @@ func TestNoStorage(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		y.store.Store = blob.Off{}
 		y.finish(Outcome{TaskID: y.queue("a"), RunID: "r", ExitCode: &zero})
-		y.PassLogs(t.Context())
+		y.pass()
 		y.wantNoLog("acme", y.only().ID)
 		y.write(func(tx *db.Tx) error {
 			n, err := logs.One(tx)
@@ -241,11 +248,12 @@ func TestLogAfterTheClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		y.finish(Outcome{TaskID: y.queue("a"), RunID: "r", ExitCode: &zero})
-		y.PassLogs(t.Context())
+		y.pass()
 		y.later(-30 * 24 * time.Hour)
 		y.write(ClockSetBack)
+		y.pass() // begins the wait anew
 		y.later(Retention)
-		y.PassLogs(t.Context())
+		y.pass()
 		if len(y.objects()) != 0 {
 			t.Errorf("%v are left", y.objects())
 		}

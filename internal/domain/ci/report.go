@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/observe"
@@ -31,9 +32,8 @@ const (
 // Times and sizes of reports. What a host has is held against the check every
 // reportEvery, until the host has its end.
 const (
-	reportEvery   = 5 * time.Minute
-	reportsAtOnce = 50
-	reportBytes   = 48 << 10 // of the end of the output; a host takes 65,535 characters
+	reportEvery = 5 * time.Minute
+	reportBytes = 48 << 10 // of the end of the output; a host takes 65,535 characters
 )
 
 // reportKind tells a host the state of a check. Only the newest state is told.
@@ -80,11 +80,10 @@ func (s *Service) report(tx *db.Tx, r repo.Ref, checkID string, fresh bool) erro
 	if !s.keepsChecks(r) {
 		return nil
 	}
-	if _, err := wantReport.Exec(tx, wantReportArgs{
-		CheckID: checkID, AccountID: tx.Account, DueAt: db.Micros(tx.Now.Add(reportEvery)), Fresh: fresh,
-	}); err != nil {
+	if _, err := wantReport.Exec(tx, wantReportArgs{CheckID: checkID, AccountID: tx.Account, Fresh: fresh}); err != nil {
 		return err
 	}
+	s.reportQueue.Add(tx, checkID, due.Entry{Account: tx.Account, After: reportEvery})
 	c, ok, err := reportOf.Maybe(tx, tx.Account, checkID)
 	if err != nil || !ok {
 		return err
@@ -112,46 +111,46 @@ func (s *Service) reportChange(tx *db.Tx, repoID, checkID string) error {
 	return s.report(tx, r, checkID, false)
 }
 
-// readReports holds what hosts were told against the checks: one whose end was not told is
+// readReport holds what a host was told against the check: one whose end was not told is
 // told again, and one of a repository that was switched off is ended at its host.
-func (s *Service) readReports(ctx context.Context) {
-	due, err := db.Claim(ctx, s.DB, anyReportDue, func(tx *db.Tx) ([]dueReport, error) {
-		return takeReports.All(tx, tx.Micros(), db.Micros(tx.Now.Add(reportEvery)), reportsAtOnce)
-	})
-	if err != nil {
-		observe.Complain(ctx, s.Logger, "take the reports that are due", err)
-		return
-	}
-	for _, d := range due {
-		if err := s.DB.Write(db.WithAccount(ctx, d.AccountID), func(tx *db.Tx) error { return s.readReport(tx, d) }); err != nil {
-			observe.Complain(ctx, s.Logger, "hold a report against its check", err, slog.String("id", d.CheckID))
+func (s *Service) readReport(ctx context.Context, j due.Job[struct{}]) due.Outcome {
+	return due.Decide(func(tx *db.Tx) (due.Outcome, error) {
+		over, err := s.heldAgainst(tx, j.Key)
+		switch {
+		case err != nil:
+			observe.Complain(ctx, s.Logger, "hold a report against its check", err, slog.String("id", j.Key))
+			return due.Outcome{}, err
+		case over:
+			return due.Done(func(tx *db.Tx) error { return s.endReport(tx, j.Key) }), nil
 		}
-	}
+		return due.Wait(reportEvery), nil
+	})
 }
 
-func (s *Service) readReport(tx *db.Tx, d dueReport) error {
-	c, ok, err := reportOf.Maybe(tx, d.AccountID, d.CheckID)
+// heldAgainst tells whether the host needs to be told no more of a check.
+func (s *Service) heldAgainst(tx *db.Tx, checkID string) (over bool, err error) {
+	c, ok, err := reportOf.Maybe(tx, tx.Account, checkID)
 	if err != nil || !ok {
-		return err
+		return true, err
 	}
 	r, there, err := repo.ByID(tx, c.RepoID)
-	if err != nil {
-		return err
-	}
-	if !there {
-		_, err := endReport.Exec(tx, c.ID)
-		return err
+	if err != nil || !there {
+		return true, err
 	}
 	if c.Told == c.atHost(r.Enabled) {
-		if c.over() {
-			_, err = endReport.Exec(tx, c.ID)
-		}
-		return err
+		return c.over(), nil
 	}
 	if _, waits, err := intent.Waiting(tx, r.ID, c.object()); err != nil || waits || !s.keepsChecks(r) {
-		return err
+		return false, err
 	}
-	return s.putReport(tx, r, c)
+	return false, s.putReport(tx, r, c)
+}
+
+// endReport has the host of a check told no more.
+func (s *Service) endReport(tx *db.Tx, checkID string) error {
+	s.reportQueue.Drop(tx, checkID)
+	_, err := endReport.Exec(tx, checkID)
+	return err
 }
 
 // reporter carries out ci.report.
@@ -183,13 +182,12 @@ func (h reporter) Do(ctx context.Context, f codehost.Forge, c intent.Call[report
 
 // Done implements intent.Handler. A host that refuses the report is not asked again: the
 // refusal itself is brought to people by intents. One that did not answer is.
-func (reporter) Done(tx *db.Tx, c intent.Call[reportArgs], _ string, failure error) error {
+func (h reporter) Done(tx *db.Tx, c intent.Call[reportArgs], _ string, failure error) error {
 	if _, busy := errors.AsType[*codehost.BusyError](failure); busy {
 		return nil
 	}
 	if failure != nil {
-		_, err := endReport.Exec(tx, c.Args.CheckID)
-		return err
+		return h.s.endReport(tx, c.Args.CheckID)
 	}
 	_, err := toldReport.Exec(tx, c.Args.CheckID, c.Args.State)
 	return err

@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/proof/seed"
 )
@@ -59,10 +60,10 @@ func (b *bench) told(want ...string) {
 	}
 }
 
-// later lets time go by, and holds what the host was told against the checks.
+// later is pass at the other node.
 func (b *bench) later(d time.Duration) {
 	b.clock.Add(d.Microseconds())
-	b.nodes[1].readReports(b.t.Context())
+	duetest.Pass(b.t.Context(), b.t, b.kernels[1])
 	b.intents.Pass(b.t.Context())
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 )
 
 type row struct {
@@ -40,20 +41,15 @@ var (
 	end = db.SWith[endArgs](`UPDATE ci_runs SET status = :status, run_id = :run_id, box_id = :box_id,
 		exit_code = :exit_code, output = :output, finished_at = :finished_at
 		WHERE id = :id AND (finished_at IS NULL OR :run_id <> '')`)
-	insertLog = db.SWith[insertLogArgs](`INSERT INTO ci_logs (id, account_id, run_id, due_at, expires_at)
-		VALUES (:id, :account_id, :run_id, :due_at, :expires_at) ON CONFLICT DO NOTHING`)
-	// takeLogs takes the logs that are due, of every account, until the second time.
-	takeLogs = db.Q[logRow](`UPDATE ci_logs SET due_at = $2, tries = tries + 1
-		WHERE id IN (SELECT id FROM ci_logs WHERE due_at <= $1 ORDER BY due_at LIMIT $3) AND due_at <= $1
-		RETURNING id, account_id, run_id, tries, expires_at`)
-	keptLog   = db.S(`UPDATE ci_logs SET size = $2, kept_at = $3, due_at = expires_at WHERE id = $1`)
-	putOffLog = db.S(`UPDATE ci_logs SET due_at = $3 WHERE id = $1 AND tries = $2 AND kept_at IS NULL`)
+	insertLog = db.SWith[insertLogArgs](`INSERT INTO ci_logs (id, account_id, run_id, expires_at)
+		VALUES (:id, :account_id, :run_id, :expires_at) ON CONFLICT DO NOTHING`)
+	logByID   = db.Q[logRow](`SELECT id, account_id, run_id, kept_at, expires_at FROM ci_logs WHERE id = $1`)
+	openLogs  = db.Q[due.Open](`SELECT id AS key, account_id AS account FROM ci_logs LIMIT $1`)
+	keptLog   = db.S(`UPDATE ci_logs SET size = $2, kept_at = $3 WHERE id = $1`)
 	deleteLog = db.S(`DELETE FROM ci_logs WHERE id = $1`)
 	keptOf    = db.Q[keptRow](`SELECT l.id, l.account_id, l.size, c.sha FROM ci_runs c JOIN ci_logs l ON l.run_id = c.run_id
 		WHERE c.account_id = $1 AND c.id = $2 AND l.account_id = c.account_id AND l.kept_at IS NOT NULL AND l.expires_at > $3`)
-	limitLogs = db.S(`UPDATE ci_logs SET expires_at = $1, due_at = CASE WHEN kept_at IS NULL THEN due_at ELSE CAST($1 AS BIGINT) END
-		WHERE expires_at > $1`)
-	hurryLogs = db.S(`UPDATE ci_logs SET due_at = $1 WHERE kept_at IS NULL AND due_at > $2`)
+	limitLogs = db.S(`UPDATE ci_logs SET expires_at = $1 WHERE expires_at > $1`)
 
 	resultOf = db.Q[Result](`SELECT command, exit_code, output FROM ci_runs WHERE pr_id = $1 AND sha = $2`)
 )
@@ -76,9 +72,9 @@ type endArgs struct {
 
 // insertLogArgs are the parameters of insertLog.
 type insertLogArgs struct {
-	ID, AccountID    string
-	RunID            string
-	DueAt, ExpiresAt time.Time
+	ID, AccountID string
+	RunID         string
+	ExpiresAt     time.Time
 }
 
 // keptRow is an archived log that can be handed out.
@@ -91,22 +87,13 @@ type keptRow struct {
 
 func (k keptRow) key() string { return logRow{ID: k.ID, AccountID: k.AccountID}.key() }
 
-// ClockSetBack pulls in the times of logs and of heads that a clock which was set back
-// would put off.
+// ClockSetBack pulls in the times of logs that a clock which was set back would put off. The
+// queues look after their own.
 func ClockSetBack(tx *db.Tx) error {
 	if _, err := limitLogs.Exec(tx, tx.Now.Add(Retention)); err != nil {
 		return err
 	}
-	if _, err := hurryLogs.Exec(tx, tx.Now, tx.Now.Add(longestWait)); err != nil {
-		return err
-	}
-	if _, err := hurryTidying.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(tidyEvery))); err != nil {
-		return err
-	}
-	if _, err := pullInReports.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(reportEvery))); err != nil {
-		return err
-	}
-	_, err := pullInHeads.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(lookHeld)))
+	_, err := hurryTidying.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(tidyEvery)))
 	return err
 }
 

@@ -158,7 +158,8 @@ var (
 	brokenBases = db.QWith[brokenBasesArgs, brokenRow](`SELECT prints FROM ci_broken_bases WHERE repo_id = :repo_id AND base_ref = :base_ref
 		AND source = :source AND job = :job AND ended_at IS NULL`)
 	anyBroken = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM ci_broken_bases WHERE repo_id = $1 AND base_ref = $2 AND ended_at IS NULL)`)
-	wakeHeld  = db.S(`UPDATE host_heads SET due_at = $3, want = want + 1 WHERE repo_id = $1 AND base_ref = $2 AND hold = 'base_broken'`)
+	wakeHeld  = db.Q[string](`UPDATE host_heads SET open = TRUE, want = want + 1
+		WHERE repo_id = $1 AND base_ref = $2 AND hold = 'base_broken' RETURNING sha`)
 
 	takeTidying  = db.S(`UPDATE ci_tidying SET due_at = $2 WHERE name = 'failures' AND due_at <= $1`)
 	hurryTidying = db.S(`UPDATE ci_tidying SET due_at = $1 WHERE due_at > $2`)

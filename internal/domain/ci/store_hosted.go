@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 )
 
 // headRow is a commit whose checks at its host are followed.
@@ -59,27 +60,28 @@ type setHeadArgs struct {
 	SHA              string `db:"sha"`
 	Tag, Result, Why string
 	Hold             string
-	DueAt            *int64
-	Have, Now        int64
+	Open             bool // it is read again by itself
+	Have             int64
 }
 
 var (
-	follow = db.SWith[followArgs](`INSERT INTO host_heads (repo_id, sha, account_id, base_ref, side, pr_id, settle_at, due_at, created_at)
-		VALUES (:repo_id, :sha, :account_id, :base_ref, :side, :pr_id, :settle_at, :now, :now)
-		ON CONFLICT (repo_id, sha) DO UPDATE SET want = host_heads.want + 1, due_at = excluded.due_at, result = 'pending', hold = '',
+	follow = db.SWith[followArgs](`INSERT INTO host_heads (repo_id, sha, account_id, base_ref, side, pr_id, settle_at, open, created_at)
+		VALUES (:repo_id, :sha, :account_id, :base_ref, :side, :pr_id, :settle_at, TRUE, :now)
+		ON CONFLICT (repo_id, sha) DO UPDATE SET want = host_heads.want + 1, open = TRUE, result = 'pending', hold = '',
 		base_ref = excluded.base_ref, side = excluded.side, pr_id = excluded.pr_id, settle_at = excluded.settle_at, tag = ''`)
 	// followBase leaves a commit alone that is followed already.
-	followBase = db.SWith[followArgs](`INSERT INTO host_heads (repo_id, sha, account_id, base_ref, side, pr_id, settle_at, due_at, created_at)
-		VALUES (:repo_id, :sha, :account_id, :base_ref, :side, :pr_id, :settle_at, :now, :now) ON CONFLICT DO NOTHING`)
-	want       = db.S(`UPDATE host_heads SET want = want + 1, due_at = $3 WHERE repo_id = $1 AND sha = $2`)
-	anyHeadDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM host_heads WHERE due_at <= $1)`)
-	takeHeads  = db.Q[headRow](`UPDATE host_heads SET due_at = $2
-		WHERE (repo_id, sha) IN (SELECT repo_id, sha FROM host_heads WHERE due_at <= $1 ORDER BY due_at LIMIT $3) AND due_at <= $1
-		RETURNING repo_id, sha, account_id, base_ref, tag, result, why, settle_at, want, side, pr_id, hold`)
-	// setHead leaves a head due that was wanted again meanwhile. It changes nothing if a
+	followBase = db.SWith[followArgs](`INSERT INTO host_heads (repo_id, sha, account_id, base_ref, side, pr_id, settle_at, open, created_at)
+		VALUES (:repo_id, :sha, :account_id, :base_ref, :side, :pr_id, :settle_at, TRUE, :now) ON CONFLICT DO NOTHING`)
+	want      = db.Q[string](`UPDATE host_heads SET want = want + 1, open = TRUE WHERE repo_id = $1 AND sha = $2 RETURNING account_id`)
+	headByKey = db.Q[headRow](`SELECT repo_id, sha, account_id, base_ref, tag, result, why, settle_at, want, side, pr_id, hold
+		FROM host_heads WHERE repo_id = $1 AND sha = $2`)
+	// openHeads has those that an older release looks after by due_at, too.
+	openHeads = db.Q[due.Open](`SELECT repo_id || '/' || sha AS key, account_id AS account FROM host_heads
+		WHERE open OR due_at IS NOT NULL LIMIT $1`)
+	// setHead leaves a head open that was wanted again meanwhile. It changes nothing if a
 	// later reading was recorded.
 	setHead = db.SWith[setHeadArgs](`UPDATE host_heads SET tag = :tag, result = :result, why = :why, hold = :hold, have = :have,
-		due_at = CASE WHEN want > :have THEN CAST(:now AS BIGINT) ELSE CAST(:due_at AS BIGINT) END
+		open = want > :have OR :open, due_at = NULL
 		WHERE repo_id = :repo_id AND sha = :sha AND have <= :have`)
 	checksOf = db.Q[checkRow](`SELECT repo_id, sha, source, name, host_id, own, required, state, conclusion, job, workflow, attempt, url,
 		log, started_at, ended_at FROM host_checks WHERE repo_id = $1 AND sha = $2 ORDER BY name, source`)
@@ -91,5 +93,4 @@ var (
 		workflow, attempt, url, log, started_at, ended_at)
 		VALUES (:repo_id, :sha, :source, :name, :host_id, :own, :required, :state, :conclusion, :job, :workflow, :attempt, :url,
 		:log, :started_at, :ended_at)`)
-	pullInHeads = db.S(`UPDATE host_heads SET due_at = $1 WHERE due_at > $2`)
 )

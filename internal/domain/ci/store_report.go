@@ -1,6 +1,9 @@
 package ci
 
-import "yardmaster/internal/db"
+import (
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
+)
 
 // reportRow is a check that boxes run, with the state that its host has of it.
 type reportRow struct {
@@ -18,12 +21,8 @@ type reportRow struct {
 // wantReportArgs are the parameters of wantReport.
 type wantReportArgs struct {
 	CheckID, AccountID string
-	DueAt              int64
 	Fresh              bool
 }
-
-// dueReport is a report that is held against its check.
-type dueReport struct{ CheckID, AccountID string }
 
 // groupRow is the check of a group of a merge queue.
 type groupRow struct {
@@ -35,17 +34,14 @@ type groupRow struct {
 func (g groupRow) over() bool { return g.Status != Queued && g.Status != Running }
 
 var (
-	wantReport = db.SWith[wantReportArgs](`INSERT INTO ci_reports (check_id, account_id, due_at) VALUES (:check_id, :account_id, :due_at)
-		ON CONFLICT (check_id) DO UPDATE SET due_at = excluded.due_at, told = CASE WHEN :fresh THEN '' ELSE ci_reports.told END`)
+	wantReport = db.SWith[wantReportArgs](`INSERT INTO ci_reports (check_id, account_id, open) VALUES (:check_id, :account_id, TRUE)
+		ON CONFLICT (check_id) DO UPDATE SET open = TRUE, told = CASE WHEN :fresh THEN '' ELSE ci_reports.told END`)
 	reportOf = db.Q[reportRow](`SELECT c.id, c.repo_id, COALESCE(c.pr_id, '') AS pr_id, c.sha, c.command, c.status, c.exit_code, c.output,
 		r.told FROM ci_reports r JOIN ci_runs c ON c.id = r.check_id WHERE r.account_id = $1 AND r.check_id = $2`)
-	anyReportDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM ci_reports WHERE due_at <= $1)`)
-	takeReports  = db.Q[dueReport](`UPDATE ci_reports SET due_at = $2
-		WHERE check_id IN (SELECT check_id FROM ci_reports WHERE due_at <= $1 ORDER BY due_at LIMIT $3) AND due_at <= $1
-		RETURNING check_id, account_id`)
+	// openReports has those that an older release looks after by due_at, too.
+	openReports   = db.Q[due.Open](`SELECT check_id AS key, account_id AS account FROM ci_reports WHERE open OR due_at IS NOT NULL LIMIT $1`)
 	toldReport    = db.S(`UPDATE ci_reports SET told = $2 WHERE check_id = $1`)
-	endReport     = db.S(`UPDATE ci_reports SET due_at = NULL WHERE check_id = $1`)
-	pullInReports = db.S(`UPDATE ci_reports SET due_at = $1 WHERE due_at > $2`)
+	endReport     = db.S(`UPDATE ci_reports SET open = FALSE, due_at = NULL WHERE check_id = $1`)
 	newestOfGroup = db.Q[groupRow](`SELECT COALESCE(task_id, '') AS task_id, status FROM ci_runs
 		WHERE account_id = $1 AND repo_id = $2 AND sha = $3 AND pr_id IS NULL ORDER BY created_at DESC, id DESC LIMIT 1`)
 )

@@ -1,12 +1,12 @@
 // Package creation makes repositories: at the built-in host, and in organisations of
 // another host that have installed the App. It writes down what was asked for, has the
 // host make the repository, makes the first commit from an embedded set of files, and
-// queues the task that sets the repository up. A loop goes on where a server was killed
-// or the host did not answer.
+// queues the task that sets the repository up. The queue "creations" goes on where a server was
+// killed or the host did not answer.
 //
 //   - creation.go: Needs, Service
 //   - ops.go: project.create
-//   - work.go: the steps, and the loop
+//   - work.go: the steps
 //   - base.go, base/: the files that a repository begins with
 //   - store.go, events.go
 package creation
@@ -17,6 +17,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/needs"
@@ -62,6 +63,7 @@ type Setups interface {
 type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
+	Due    *due.Kernel
 	Logger *slog.Logger
 	Hosts  *codehost.Hosts
 	Places Places
@@ -71,10 +73,17 @@ type Needs struct {
 }
 
 // Service makes repositories.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	queue due.Entries
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{Needs: n}
+	s := &Service{Needs: n}
+	s.queue = due.Register(n.Due, due.Queue[row]{
+		Name: "creations", AtOnce: atOnce, Retry: due.Ladder{First: shortest, Longest: longest}, Load: load, Work: s.goOn, Open: open,
+	})
+	return s
 }

@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -109,7 +110,7 @@ func (y *yard) pass(d time.Duration) {
 	y.mu.Lock()
 	y.now = y.now.Add(d)
 	y.mu.Unlock()
-	y.Pass(policy.With(y.t.Context(), policy.Actor{Credential: policy.System}))
+	duetest.Pass(y.t.Context(), y.t, y.Due)
 }
 
 func onBoth(t *testing.T, fn func(*yard)) {
@@ -132,8 +133,10 @@ func onBoth(t *testing.T, fn func(*yard)) {
 			hosts := codehost.NewHosts(map[string]codehost.Sides{
 				codehost.BuiltIn: {Host: near, Forge: builtin.Forge{}}, "elsewhere": {Host: y.far, Forge: y.far, Git: y.far},
 			})
+			hub := event.NewHub()
 			y.Service = New(Needs{
-				DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: hosts, Places: y, Repos: y, Setups: y,
+				DB: d, Hub: hub, Due: duetest.New(d, hub), Logger: slog.New(slog.DiscardHandler), Hosts: hosts,
+				Places: y, Repos: y, Setups: y,
 				Author: codehost.Person{Name: "Yard", Email: "yard@example.com"},
 			})
 			y.write(func(tx *db.Tx) error {
@@ -219,7 +222,7 @@ func TestKilled(t *testing.T) {
 			"after the first commit": func(c row) error {
 				y.wrote = errors.New("killed")
 				defer func() { y.wrote = nil }()
-				if _, err := y.work(y.ctx, c); err == nil {
+				if _, err := y.first(y.ctx, c); err == nil {
 					return errors.New("work goes on")
 				}
 				return nil
@@ -265,7 +268,7 @@ func TestLostAnswer(t *testing.T) {
 		if err != nil {
 			y.t.Fatal(err)
 		}
-		if final, err := y.work(y.ctx, c); final || err == nil {
+		if final, err := y.first(y.ctx, c); final || err == nil {
 			y.t.Fatal(final, err)
 		}
 		y.holds("lost", asked, "", "")
@@ -281,7 +284,7 @@ func TestLostAnswer(t *testing.T) {
 			y.t.Fatal(err)
 		}
 		y.far.before = lost
-		if _, err := y.work(y.ctx, c); err == nil {
+		if _, err := y.first(y.ctx, c); err == nil {
 			y.t.Fatal("no failure")
 		}
 		y.pass(lifetime)
@@ -329,7 +332,7 @@ func TestStranger(t *testing.T) {
 		}); err != nil {
 			y.t.Fatal(err)
 		}
-		if err := y.begin(y.ctx, c); err != nil {
+		if _, err := y.first(y.ctx, c); err != nil {
 			y.t.Fatal(err)
 		}
 		out, err := y.create(y.ctx, createIn{Name: "mine"})

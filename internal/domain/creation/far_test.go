@@ -3,6 +3,7 @@ package creation
 import (
 	"context"
 	"errors"
+	"testing"
 
 	"yardmaster/internal/codehost"
 )
@@ -24,4 +25,20 @@ func (f *far) CreateRepo(ctx context.Context, owner string, once codehost.Once, 
 		}
 	}
 	return r, errors.Join(err, f.after)
+}
+
+// A call that is so slow that a node has gone on with its creation changes nothing.
+func TestLateCall(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		c, _, err := y.begun(y.ctx, web)
+		if err != nil {
+			y.t.Fatal(err)
+		}
+		y.pass(hold)
+		if final, err := y.first(y.ctx, c); final || !errors.Is(err, codehost.ErrExists) {
+			y.t.Errorf("%v, %v", final, err)
+		}
+		y.holds("late", done, "acme elsewhere acme-org/web", "repo.created")
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -95,7 +96,7 @@ func (s *Service) create(ctx context.Context, in createIn) (out Created, err err
 	call, cancel := context.WithTimeout(steps, patience)
 	defer cancel()
 	if !joined {
-		if final, err := s.work(call, c); err != nil && final {
+		if final, err := s.first(call, c); err != nil && final {
 			return out, refusal(err)
 		}
 	}
@@ -152,8 +153,7 @@ func (s *Service) wait(ctx context.Context, creationID string) error {
 		}
 		select {
 		case <-notice:
-		case <-tick.C:
-			s.Hub.Wake(topic) // the loop, for a try that has become due
+		case <-tick.C: // another node may have no way to tell
 		case <-ctx.Done():
 		}
 	}
@@ -191,7 +191,7 @@ func (s *Service) begun(ctx context.Context, in createIn) (c row, joined bool, e
 		c = row{
 			ID: id.New(), AccountID: tx.Account, Host: place.Host, Owner: place.Owner, Name: in.Name, InstallationID: place.InstallationID,
 			Private: in.Private == nil || *in.Private, Description: in.Description, Stack: in.Stack, Base: baseVersion, State: asked,
-			Tries: 1, CreatedBy: by.Label(), UserID: by.UserID, CreatedAt: tx.Now,
+			CreatedBy: by.Label(), UserID: by.UserID, CreatedAt: tx.Now,
 		}
 		earlier, there, err := latest.Maybe(tx, latestArgs{
 			AccountID: tx.Account, Owner: c.Owner, Name: c.Name, Host: c.Host, Since: db.Micros(tx.Now.Add(-rejoin)),
@@ -219,9 +219,10 @@ func (s *Service) begun(ctx context.Context, in createIn) (c row, joined bool, e
 		}
 		_, err = insert.Exec(tx, insertArgs{
 			ID: c.ID, AccountID: c.AccountID, Host: c.Host, Owner: c.Owner, Name: c.Name, InstallationID: c.InstallationID,
-			Private: c.Private, Description: c.Description, Stack: c.Stack, Base: c.Base, DueAt: db.Micros(tx.Now.Add(hold)),
+			Private: c.Private, Description: c.Description, Stack: c.Stack, Base: c.Base,
 			CreatedBy: c.CreatedBy, UserID: c.UserID, CreatedAt: tx.Micros(),
 		})
+		s.queue.Add(tx, c.ID, due.Entry{Account: tx.Account, After: hold})
 		return err
 	}
 	if err = s.DB.Write(ctx, begin); db.IsUnique(err) { // another call for the name was faster

@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 )
 
 // The states of a creation.
@@ -27,7 +28,6 @@ type row struct {
 	Stack          string
 	Base           int64
 	State          string
-	Tries          int64
 	HostRepoID     string
 	RepoID         *string
 	CommitSHA      string `db:"commit_sha"`
@@ -37,6 +37,9 @@ type row struct {
 	CreatedBy      string
 	UserID         string
 	CreatedAt      time.Time
+
+	again bool // an earlier try may have made the repository
+	late  bool // it is not tried again
 }
 
 // at names the repository at its host.
@@ -50,42 +53,35 @@ func (c row) same(o row) bool {
 		c.Stack == o.Stack && c.CreatedBy == o.CreatedBy
 }
 
-const columns = `id, account_id, host, owner, name, installation_id, private, description, stack, base, state, tries, host_repo_id, repo_id,
+const columns = `id, account_id, host, owner, name, installation_id, private, description, stack, base, state, host_repo_id, repo_id,
 	commit_sha, task_id, note, answered, created_by, user_id, created_at`
 
 var (
 	insert = db.SWith[insertArgs](`INSERT INTO repo_creations (id, account_id, host, owner, name, installation_id, private, description,
-		stack, base, state, due_at, created_by, user_id, created_at)
-		VALUES (:id, :account_id, :host, :owner, :name, :installation_id, :private, :description, :stack, :base, 'asked', :due_at,
+		stack, base, state, created_by, user_id, created_at)
+		VALUES (:id, :account_id, :host, :owner, :name, :installation_id, :private, :description, :stack, :base, 'asked',
 		:created_by, :user_id, :created_at)`)
 	byID = db.Q[row](`SELECT ` + columns + ` FROM repo_creations WHERE account_id = $1 AND id = $2`)
 	// latest finds what was asked for last under a name, and was not given up.
 	latest = db.QWith[latestArgs, row](`SELECT ` + columns + ` FROM repo_creations WHERE account_id = :account_id AND owner = :owner
 		AND name = :name AND host = :host AND state <> 'failed' AND created_at > :since ORDER BY created_at DESC, id DESC LIMIT 1`)
-	// takeDue keeps what it answers from other nodes until $2.
-	takeDue = db.Q[row](`UPDATE repo_creations SET due_at = $2, tries = tries + 1
-		WHERE id IN (SELECT id FROM repo_creations WHERE ended_at IS NULL AND due_at <= $1 ORDER BY due_at LIMIT 4)
-			AND ended_at IS NULL AND due_at <= $1
-		RETURNING ` + columns)
-	anyDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM repo_creations WHERE ended_at IS NULL AND due_at <= $1)`)
-	// The statements below change nothing if another node has gone on meanwhile.
+	openKeys = db.Q[due.Open](`SELECT id AS key, account_id AS account FROM repo_creations WHERE ended_at IS NULL LIMIT $1`)
+	// The statements below change nothing if somebody else has gone on meanwhile.
 	setMade = db.SWith[madeArgs](`UPDATE repo_creations SET state = 'made', host_repo_id = :host_repo_id, repo_id = :repo_id
-		WHERE account_id = :account_id AND id = :id AND tries = :tries AND state = 'asked'`)
+		WHERE account_id = :account_id AND id = :id AND state = 'asked'`)
 	setDone = db.SWith[doneArgs](`UPDATE repo_creations SET state = 'done', commit_sha = :commit_sha, task_id = :task_id, note = :note,
-		ended_at = :now WHERE account_id = :account_id AND id = :id AND tries = :tries AND state = 'made'`)
+		ended_at = :now WHERE account_id = :account_id AND id = :id AND state = 'made'`)
 	setFailed = db.SWith[failedArgs](`UPDATE repo_creations SET state = 'failed', note = :note, ended_at = :now
-		WHERE account_id = :account_id AND id = :id AND tries = :tries AND ended_at IS NULL`)
-	again = db.SWith[againArgs](`UPDATE repo_creations SET due_at = :due_at, note = :note
-		WHERE account_id = :account_id AND id = :id AND tries = :tries AND ended_at IS NULL`)
+		WHERE account_id = :account_id AND id = :id AND ended_at IS NULL`)
+	setNote     = db.S(`UPDATE repo_creations SET note = $3 WHERE account_id = $1 AND id = $2 AND ended_at IS NULL`)
 	setAnswered = db.S(`UPDATE repo_creations SET answered = TRUE WHERE account_id = $1 AND id = $2`)
-	pullIn      = db.S(`UPDATE repo_creations SET due_at = $1 WHERE ended_at IS NULL AND due_at > $2`)
 )
 
 // insertArgs are the parameters of insert.
 type insertArgs struct {
 	ID, AccountID, Host, Owner, Name, InstallationID, Description, Stack, CreatedBy, UserID string
 	Private                                                                                 bool
-	Base, DueAt, CreatedAt                                                                  int64
+	Base, CreatedAt                                                                         int64
 }
 
 // latestArgs are the parameters of latest.
@@ -97,7 +93,6 @@ type latestArgs struct {
 // madeArgs are the parameters of setMade.
 type madeArgs struct {
 	AccountID, ID, HostRepoID, RepoID string
-	Tries                             int64
 }
 
 // doneArgs are the parameters of setDone.
@@ -106,23 +101,11 @@ type doneArgs struct {
 	CommitSHA     string `db:"commit_sha"`
 	TaskID        *string
 	Note          string
-	Tries, Now    int64
+	Now           int64
 }
 
 // failedArgs are the parameters of setFailed.
 type failedArgs struct {
 	AccountID, ID, Note string
-	Tries, Now          int64
-}
-
-// againArgs are the parameters of again.
-type againArgs struct {
-	AccountID, ID, Note string
-	Tries, DueAt        int64
-}
-
-// ClockSetBack makes those creations due that would wait for longer than is ever asked.
-func ClockSetBack(tx *db.Tx) error {
-	_, err := pullIn.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(max(hold, longest))))
-	return err
+	Now                 int64
 }

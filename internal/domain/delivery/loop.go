@@ -49,7 +49,7 @@ func load(tx *db.Tx, key string) (row, bool, error) {
 	return stored.Maybe(tx, host, guid)
 }
 
-func open(tx *db.Tx, most int) ([]string, error) { return openKeys.All(tx, most) }
+func open(tx *db.Tx, most int) ([]due.Open, error) { return openKeys.All(tx, most) }
 
 // apply applies one delivery. After maxTries it has failed, until somebody replays it.
 func (s *Service) apply(ctx context.Context, j due.Job[row]) due.Outcome {

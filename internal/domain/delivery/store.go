@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 )
 
 type row struct {
@@ -29,7 +30,7 @@ var (
 	insert = db.SWith[insertArgs](`INSERT INTO host_deliveries (host, guid, kind, body, bytes, state, received_at)
 		VALUES (:host, :guid, :kind, :body, :bytes, 'stored', :now) ON CONFLICT DO NOTHING`)
 	stored   = db.Q[row](`SELECT host, guid, kind, body FROM host_deliveries WHERE host = $1 AND guid = $2 AND ended_at IS NULL`)
-	openKeys = db.Q[string](`SELECT host || '/' || guid FROM host_deliveries WHERE ended_at IS NULL LIMIT $1`)
+	openKeys = db.Q[due.Open](`SELECT host || '/' || guid AS key, '' AS account FROM host_deliveries WHERE ended_at IS NULL LIMIT $1`)
 	note     = db.SWith[noteArgs](`UPDATE host_deliveries SET tries = :tries, error = :error WHERE host = :host AND guid = :guid`)
 	end      = db.SWith[endArgs](`UPDATE host_deliveries SET state = :state, error = :error, tries = :tries, ended_at = :now
 		WHERE host = :host AND guid = :guid AND ended_at IS NULL`)

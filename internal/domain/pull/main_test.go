@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
@@ -272,7 +273,8 @@ func open(t *testing.T, e db.Engine) *yard {
 	y.host = &flaky{Host: host}
 	tell, hosts := y.tell, served(y.host)
 	y.ci = ci.New(ci.Needs{
-		DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: hosts, Tasks: tasks{y}, Logs: silent{},
+		DB: d, Hub: event.NewHub(), Due: duetest.New(d, event.NewHub()), Logger: slog.New(slog.DiscardHandler), Hosts: hosts,
+		Tasks: tasks{y}, Logs: silent{},
 		Objects: blob.NewFolder(t.TempDir(), "http://host", seal.New(), time.Now),
 		Pulls:   tended{},
 		Intents: intent.New(intent.Needs{DB: d, Hub: event.NewHub(), Hosts: served(y.host), Logger: slog.New(slog.DiscardHandler)}),

@@ -112,7 +112,7 @@ func (s *Service) subscribe(ctx context.Context, in subscribeIn) (out Browser, e
 		n := len(all)
 		for _, known := range all {
 			if known.Digest == r.Digest {
-				if err := remove(tx, known.ID); err != nil {
+				if err := s.remove(tx, known.ID); err != nil {
 					return err
 				}
 				n--
@@ -143,7 +143,7 @@ func (s *Service) handOver(tx *db.Tx, digest, userID string) error {
 		return err
 	}
 	for _, r := range others {
-		if err := remove(tx, r.ID); err != nil {
+		if err := s.remove(tx, r.ID); err != nil {
 			return err
 		}
 		err := tx.As(r.AccountID, func() error {
@@ -176,7 +176,7 @@ func (s *Service) unsubscribe(ctx context.Context, in idIn) (out Unsubscribed, e
 			return fault.Missing("subscription")
 		}
 		out.ID = r.ID
-		if err := remove(tx, r.ID); err != nil {
+		if err := s.remove(tx, r.ID); err != nil {
 			return err
 		}
 		return unsubscribedEvent.Record(tx, event.Subject{ID: r.ID}, browserData{Label: r.Label, Service: r.Service})

@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/dial"
-	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/seal"
@@ -28,16 +28,13 @@ const (
 	life        = 24 * time.Hour // of a message that cannot be sent
 	maxTitle    = 150            // characters
 	maxText     = 300
+	atOnce      = 16 // messages that a node sends at the same time
 )
-
-// ladder is the wait after each failure; the last step is repeated until the message is a
-// day old.
-var ladder = []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour}
 
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
-	Hub    *event.Hub
+	Due    *due.Kernel
 	Ring   *seal.Keyring
 	Guard  *dial.Guard
 	Sender *webpush.Sender
@@ -45,12 +42,19 @@ type Needs struct {
 }
 
 // Service has the capabilities of subscriptions, and sends what is due.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	queue due.Entries
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{n}
+	s := &Service{Needs: n}
+	s.queue = due.Register(n.Due, due.Queue[queued]{
+		Name: "push", Hold: webpush.Patience + time.Minute, AtOnce: atOnce, Retry: ladder, Load: load, Work: s.send, Open: open,
+	})
+	return s
 }
 
 // Notice is what is shown to a person.
@@ -74,8 +78,6 @@ type shown struct {
 	Tag   string `json:"tag"`
 }
 
-const topic = "push"
-
 // Tell queues a notice for each browser of a person in tx.Account.
 func (s *Service) Tell(tx *db.Tx, n Notice) error {
 	all, err := ofPerson.All(tx, tx.Account, n.UserID)
@@ -88,23 +90,29 @@ func (s *Service) Tell(tx *db.Tx, n Notice) error {
 	if err != nil {
 		return err
 	}
-	due := tx.Now
-	if n.After.After(due) {
-		due = n.After
-	}
 	for _, to := range all {
 		m := messageRow{
-			ID: id.New(), AccountID: tx.Account, SubscriptionID: to.ID, Topic: tag, Urgent: n.Urgent, DueAt: db.Micros(due),
-			CreatedAt: tx.Micros(),
+			ID: id.New(), AccountID: tx.Account, SubscriptionID: to.ID, Topic: tag, Urgent: n.Urgent, CreatedAt: tx.Micros(),
 		}
 		// The purpose is that of the place, which a later message takes over.
 		m.Sealed = s.Ring.Seal(purposeOf(to.ID, tag), body)
-		if _, err := queue.Exec(tx, m); err != nil {
+		if _, err := put.Exec(tx, m); err != nil {
 			return err
 		}
+		s.order(tx, key(to.ID, tag), n.After.Sub(tx.Now))
 	}
-	s.Hub.Notify(tx, topic)
 	return nil
+}
+
+// order has a message sent after a wait, whatever the one before it in its place waits for.
+func (s *Service) order(tx *db.Tx, key string, after time.Duration) {
+	if after > 0 {
+		s.queue.Drop(tx, key)
+		s.queue.Add(tx, key, due.Entry{Account: tx.Account, After: after})
+		return
+	}
+	s.queue.Add(tx, key, due.Entry{Account: tx.Account})
+	s.queue.Hurry(tx, key)
 }
 
 func purpose(subscriptionID string) string { return "push/" + subscriptionID }

@@ -7,13 +7,14 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/dial"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
@@ -34,6 +35,7 @@ type yard struct {
 	t       *testing.T
 	now     time.Time
 	nodes   [2]*Service
+	kernels []*due.Kernel
 	service *pushtest.Service
 }
 
@@ -48,8 +50,9 @@ func onBoth(t *testing.T, fn func(*yard)) {
 		*shared = yard{t: t, now: time.Now(), service: pushtest.New(t)}
 		ring, guard := seal.New(), dial.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 		for i := range shared.nodes {
+			shared.kernels = append(shared.kernels, duetest.New(d, event.NewHub()))
 			shared.nodes[i] = New(Needs{
-				DB: d, Hub: event.NewHub(), Ring: ring, Guard: guard, Logger: slog.New(slog.DiscardHandler),
+				DB: d, Due: shared.kernels[i], Ring: ring, Guard: guard, Logger: slog.New(slog.DiscardHandler),
 				Sender: webpush.NewSender(guard, keys, "https://ym.example.com"),
 			})
 		}
@@ -93,11 +96,8 @@ func (y *yard) tell(topic, title string, after time.Duration) {
 
 // pass has both nodes send what is due.
 func (y *yard) pass() {
-	var both sync.WaitGroup
-	for _, n := range y.nodes {
-		both.Go(func() { n.Pass(y.t.Context()) })
-	}
-	both.Wait()
+	y.t.Helper()
+	duetest.Pass(y.t.Context(), y.t, y.kernels...)
 }
 
 // Each browser of a person gets a message once; a later one about the same subject takes
@@ -151,7 +151,7 @@ func TestRefused(t *testing.T) {
 			w.WriteHeader(status)
 		})
 		y.tell("a", "First", 0)
-		for _, wait := range []time.Duration{0, ladder[0], 110 * time.Second, 2 * time.Minute} {
+		for _, wait := range []time.Duration{0, ladder.First, 100 * time.Second, 3 * time.Minute, 3 * time.Minute} {
 			y.now = y.now.Add(wait)
 			y.pass()
 		}
@@ -159,7 +159,7 @@ func TestRefused(t *testing.T) {
 			y.t.Errorf("asked %d times", asked)
 		}
 		y.service.Answer(nil)
-		y.now = y.now.Add(5 * time.Minute)
+		y.now = y.now.Add(8 * time.Minute)
 		y.pass()
 		if len(y.service.Messages()) != 1 {
 			y.t.Error("it never came")
@@ -289,6 +289,39 @@ func TestLeft(t *testing.T) {
 		y.pass()
 		if got := y.service.Messages(); len(got) != 0 {
 			y.t.Errorf("%+v", got)
+		}
+	})
+}
+
+// What takes the place of a message is sent at its own time: at once although the one before
+// it waits after a failure, and later although that one was due.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		y.subscribe("ann", y.service.Browser())
+		y.service.Answer(func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) })
+		y.tell("a", "Refused", 0)
+		y.pass()
+		y.service.Answer(nil)
+		y.pass()
+		if got := y.service.Messages(); len(got) != 0 {
+			y.t.Fatal("it does not wait after a failure")
+		}
+		y.tell("a", "Now", 0)
+		y.pass()
+		if got := y.service.Messages(); len(got) != 1 || !strings.Contains(string(got[0].Body), `"title":"Now"`) {
+			y.t.Fatalf("%+v", got)
+		}
+		y.tell("b", "Due", 0)
+		y.tell("b", "In the morning", time.Hour)
+		y.pass()
+		if got := y.service.Messages(); len(got) != 1 {
+			y.t.Fatal("sent before its time")
+		}
+		y.now = y.now.Add(time.Hour)
+		y.pass()
+		if got := y.service.Messages(); len(got) != 2 || !strings.Contains(string(got[1].Body), "In the morning") {
+			y.t.Fatalf("%+v", got)
 		}
 	})
 }

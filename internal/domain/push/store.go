@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/seal/keys"
-	"yardmaster/internal/webpush"
 )
 
 type subscriptionRow struct {
@@ -18,12 +18,12 @@ type messageRow struct {
 	ID, AccountID, SubscriptionID, Topic string
 	Urgent                               bool
 	Sealed                               string
-	Tries, DueAt, CreatedAt              int64
+	CreatedAt                            int64
 }
 
 const (
 	columns        = `id, account_id, user_id, digest, service, label, sealed, created_at, sent_at`
-	messageColumns = `id, account_id, subscription_id, topic, urgent, sealed, tries, due_at, created_at`
+	messageColumns = `id, account_id, subscription_id, topic, urgent, sealed, created_at`
 )
 
 var (
@@ -36,30 +36,28 @@ var (
 		VALUES (:id, :account_id, :user_id, :digest, :service, :label, :sealed, :created_at, :sent_at)`)
 	setSent  = db.S(`UPDATE push_subscriptions SET sent_at = $2 WHERE id = $1`)
 	drop     = db.S(`DELETE FROM push_subscriptions WHERE id = $1`)
-	dropSent = db.S(`DELETE FROM push_messages WHERE subscription_id = $1`)
+	dropSent = db.Q[string](`DELETE FROM push_messages WHERE subscription_id = $1 RETURNING topic`)
 
-	queue = db.SWith[messageRow](`INSERT INTO push_messages (` + messageColumns + `)
-		VALUES (:id, :account_id, :subscription_id, :topic, :urgent, :sealed, :tries, :due_at, :created_at)
+	put = db.SWith[messageRow](`INSERT INTO push_messages (` + messageColumns + `)
+		VALUES (:id, :account_id, :subscription_id, :topic, :urgent, :sealed, :created_at)
 		ON CONFLICT (subscription_id, topic) DO UPDATE SET id = excluded.id, urgent = excluded.urgent, sealed = excluded.sealed,
-			tries = 0, due_at = excluded.due_at, created_at = excluded.created_at`)
-	anyDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM push_messages WHERE due_at <= $1)`)
-	// take keeps messages from other nodes until $2.
-	take = db.Q[messageRow](`UPDATE push_messages SET due_at = $2, tries = tries + 1
-		WHERE id IN (SELECT id FROM push_messages WHERE due_at <= $1 ORDER BY due_at, id LIMIT $3) AND due_at <= $1
-		RETURNING ` + messageColumns)
-	// done and again are carried out by the node that has taken the message, if no other one
-	// has taken its place.
-	done   = db.S(`DELETE FROM push_messages WHERE id = $1 AND tries = $2`)
-	again  = db.S(`UPDATE push_messages SET due_at = $3 WHERE id = $1 AND tries = $2`)
-	pullIn = db.S(`UPDATE push_messages SET due_at = $1 WHERE due_at > $2`)
+			created_at = excluded.created_at`)
+	message  = db.Q[messageRow](`SELECT ` + messageColumns + ` FROM push_messages WHERE subscription_id = $1 AND topic = $2`)
+	openKeys = db.Q[due.Open](`SELECT subscription_id || '/' || topic AS key, account_id AS account FROM push_messages LIMIT $1`)
+	// done leaves a message that has taken the place of this one.
+	done = db.S(`DELETE FROM push_messages WHERE id = $1`)
 )
 
 // remove forgets a browser, and what is on its way to it.
-func remove(tx *db.Tx, subscriptionID string) error {
-	if _, err := dropSent.Exec(tx, subscriptionID); err != nil {
+func (s *Service) remove(tx *db.Tx, subscriptionID string) error {
+	topics, err := dropSent.All(tx, subscriptionID)
+	if err != nil {
 		return err
 	}
-	_, err := drop.Exec(tx, subscriptionID)
+	for _, topic := range topics {
+		s.queue.Drop(tx, key(subscriptionID, topic))
+	}
+	_, err = drop.Exec(tx, subscriptionID)
 	return err
 }
 
@@ -81,13 +79,4 @@ var SealedMessages = keys.Column{
 		WHERE subscription_id || '/' || topic > $1 ORDER BY 1 LIMIT $2`)),
 	Put:     keys.Replacing(db.S(`UPDATE push_messages SET sealed = $3 WHERE subscription_id || '/' || topic = $1 AND sealed = $2`)),
 	Purpose: func(r keys.Row) string { return "push-message/" + r.Key },
-}
-
-// longestWait is the longest that a message waits once the clock was set back: quiet hours.
-const longestWait = life
-
-// ClockSetBack makes messages due that would wait for longer than longestWait.
-func ClockSetBack(tx *db.Tx) error {
-	_, err := pullIn.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(longestWait+webpush.Patience)))
-	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/proof/seed"
 )
@@ -57,7 +58,9 @@ func killable(t *testing.T, dsn, at, step string) *yard {
 	y.set(at)
 	d := dbtest.Open(t, dsn, db.Options{Clock: y.now})
 	for i := range y.nodes {
-		y.nodes[i] = New(Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Repos: y, Asks: killer{y, step}})
+		y.nodes[i] = New(Needs{
+			DB: d, Due: duetest.New(d, event.NewHub()), Logger: slog.New(slog.DiscardHandler), Repos: y, Asks: killer{y, step},
+		})
 	}
 	return y
 }
@@ -68,7 +71,7 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	const due = "2026-03-03T07:00:09Z"
 	if step := os.Getenv(envStep); step != "" {
-		killable(t, os.Getenv(envDSN), due, step).nodes[0].Pass(t.Context())
+		duetest.Pass(t.Context(), t, killable(t, os.Getenv(envDSN), due, step).nodes[0].Due)
 		t.Fatal("it lives")
 	}
 	self, err := os.Executable()

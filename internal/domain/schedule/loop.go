@@ -6,73 +6,63 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/event"
 	"yardmaster/internal/observe"
 	"yardmaster/internal/policy"
 )
 
-const (
-	sweep  = 10 * time.Second
-	atOnce = 100 // schedules that are read at once
-)
+// again is the wait after an occurrence that could not be filed.
+const again = 10 * time.Second
 
-// Loop files what is due until ctx ends. Several nodes may run Loop at once: an
-// occurrence is filed and left behind in one transaction, which locks its schedule.
-func (s *Service) Loop(ctx context.Context) error {
-	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
-	s.Hub.Sweep(ctx, "schedules.sweep", event.ScheduleTopic, sweep, s.Pass)
-	return nil
-}
+func open(tx *db.Tx, most int) ([]due.Open, error) { return openKeys.All(tx, most) }
 
-// Pass files what is due now.
-func (s *Service) Pass(ctx context.Context) {
-	for at := (dueArgs{Most: atOnce}); ctx.Err() == nil; {
-		var rows []dueRow
-		err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-			at.Now = tx.Micros()
-			rows, err = due.All(tx, at)
-			return err
-		})
-		if err != nil {
-			observe.Complain(ctx, s.Logger, "read which schedules are due", err)
-			return
-		}
-		for _, r := range rows {
-			at.At, at.ID = r.NextAt, r.ID
-			if err := s.occur(db.WithAccount(ctx, r.AccountID), r.ID); err != nil {
-				observe.Complain(ctx, s.Logger, "file the ask of a schedule", err, slog.String("id", r.ID))
-			}
-		}
-		if len(rows) < atOnce {
-			return
-		}
+// order has the next occurrence of a schedule filed at its time, and none that it had before.
+func (s *Service) order(tx *db.Tx, r row) {
+	s.queue.Drop(tx, r.ID)
+	if r.NextAt != nil {
+		s.queue.Add(tx, r.ID, due.Entry{Account: tx.Account, At: *r.NextAt})
 	}
 }
 
 // occur files the occurrence of a schedule that is due, or skips it. Of several that are
-// due, those that are late are skipped as one.
-func (s *Service) occur(ctx context.Context, scheduleID string) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		r, ok, err := lockID.Maybe(tx, tx.Account, scheduleID)
-		if err != nil || !ok || r.NextAt == nil || r.NextAt.After(tx.Now) {
-			return err // another node was here, or a person
+// due, those that are late are skipped as one. It is filed and left behind in one transaction,
+// which locks its schedule.
+func (s *Service) occur(ctx context.Context, j due.Job[struct{}]) due.Outcome {
+	return due.Decide(func(tx *db.Tx) (due.Outcome, error) {
+		next, err := s.occurs(tx, j.Key)
+		switch {
+		case err != nil:
+			observe.Complain(ctx, s.Logger, "file the ask of a schedule", err, slog.String("id", j.Key))
+			return due.Outcome{}, err
+		case next == nil:
+			return due.Done(nil), nil
 		}
-		if limit := tx.Now.Add(-lateness); r.NextAt.Before(limit) {
-			if err := s.skip(tx, &r, Late); err != nil {
-				return err
-			}
-			if r.NextAt, err = r.after(limit.Add(-time.Microsecond)); err != nil {
-				return err
-			}
-		}
-		if r.NextAt != nil && !r.NextAt.After(tx.Now) {
-			if err := s.fire(tx, &r); err != nil {
-				return err
-			}
-		}
-		_, err = update.Exec(tx, r)
-		return err
+		return due.Wait(next.Sub(tx.Now)), nil // by the clock that says what is due
 	})
+}
+
+// occurs is occur in a transaction. It answers when the schedule is due again; nil: never.
+func (s *Service) occurs(tx *db.Tx, scheduleID string) (next *time.Time, err error) {
+	r, ok, err := lockID.Maybe(tx, tx.Account, scheduleID)
+	if err != nil || !ok || r.NextAt == nil || r.NextAt.After(tx.Now) {
+		return r.NextAt, err // a person was here
+	}
+	if limit := tx.Now.Add(-lateness); r.NextAt.Before(limit) {
+		if err := s.skip(tx, &r, Late); err != nil {
+			return nil, err
+		}
+		if r.NextAt, err = r.after(limit.Add(-time.Microsecond)); err != nil {
+			return nil, err
+		}
+	}
+	if r.NextAt != nil && !r.NextAt.After(tx.Now) {
+		if err := s.fire(tx, &r); err != nil {
+			return nil, err
+		}
+	}
+	_, err = update.Exec(tx, r)
+	return r.NextAt, err
 }
 
 // fire files the occurrence at r.NextAt if nothing stands in its way, and moves on to the

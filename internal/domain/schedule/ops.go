@@ -232,6 +232,7 @@ func (s *Service) create(ctx context.Context, in createIn) (out Schedule, err er
 		if _, err := insert.Exec(tx, r); err != nil {
 			return err
 		}
+		s.order(tx, r)
 		if out, err = s.show(tx, r); err != nil {
 			return err
 		}
@@ -355,6 +356,7 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Schedule, err er
 			if _, err := update.Exec(tx, r); err != nil {
 				return err
 			}
+			s.order(tx, r)
 		}
 		if out, err = s.show(tx, r); err != nil {
 			return err
@@ -393,6 +395,7 @@ func (s *Service) delete(ctx context.Context, in idIn) (out Deleted, err error) 
 		if _, err := remove.Exec(tx, tx.Account, r.ID); err != nil {
 			return err
 		}
+		s.queue.Drop(tx, r.ID)
 		out = Deleted{ID: r.ID, Deleted: true}
 		return DeletedEvent.Record(tx, r.subject(), titleData{Title: r.Title})
 	})

@@ -13,8 +13,8 @@ import (
 
 	"yardmaster/internal/calendar"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/people"
-	"yardmaster/internal/event"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
 )
@@ -89,19 +89,27 @@ type Asks interface {
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
-	Hub    *event.Hub
+	Due    *due.Kernel
 	Logger *slog.Logger
 	Repos  Repos
 	Asks   Asks
 }
 
 // Service has the capabilities of schedules, and files what is due.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	queue due.Entries
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{Needs: n}
+	s := &Service{Needs: n}
+	s.queue = due.Register(n.Due, due.Queue[struct{}]{
+		Name: "schedules", Retry: due.Ladder{First: again, Longest: again}, Work: s.occur, Open: open,
+		Load: func(*db.Tx, string) (row struct{}, ok bool, err error) { return row, true, nil }, // the work locks it
+	})
+	return s
 }
 
 // cron reads the expression of a schedule.

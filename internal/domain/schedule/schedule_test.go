@@ -12,6 +12,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
@@ -56,7 +57,7 @@ func (y *yard) ByID(*db.Tx, string) (Repo, bool, error)           { return y.rep
 func (y *yard) Busy(*db.Tx, string) (bool, error)                 { return y.busy, nil }
 
 func (y *yard) File(tx *db.Tx, f Filing) (string, error) {
-	a, _, err := ask.File(tx, y.nodes[0].Hub, ask.Filing{
+	a, _, err := ask.File(tx, y.nodes[0].Due.Hub, ask.Filing{
 		RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Labels: f.Labels, Source: ask.FromSchedule, DedupeKey: f.Key,
 		By: f.By, UserID: f.UserID, Scopes: f.Scopes,
 	})
@@ -75,7 +76,7 @@ func onBoth(t *testing.T, fn func(*yard)) {
 		y.t, y.repo, y.busy, y.fail = t, Repo{ID: "web", Name: "acme/web", Enabled: true}, false, nil
 		y.set("2026-03-02T12:00:00Z")
 		for i := range y.nodes {
-			y.nodes[i] = New(Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Repos: y, Asks: y})
+			y.nodes[i] = New(Needs{DB: d, Due: duetest.New(d, event.NewHub()), Logger: slog.New(slog.DiscardHandler), Repos: y, Asks: y})
 		}
 		y.write(func(tx *db.Tx) error {
 			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "rival"}, seed.User{ID: "ada"}, seed.User{ID: "bob"},
@@ -112,11 +113,8 @@ func (y *yard) make(cron, zone, whenBusy string) Schedule {
 
 // pass has both nodes look at once.
 func (y *yard) pass() {
-	var both sync.WaitGroup
-	for _, n := range y.nodes {
-		both.Go(func() { n.Pass(y.t.Context()) })
-	}
-	both.Wait()
+	y.t.Helper()
+	duetest.Pass(y.t.Context(), y.t, y.nodes[0].Due, y.nodes[1].Due)
 }
 
 func (y *yard) get(id string) Schedule {
@@ -252,9 +250,10 @@ func TestKilledBetween(t *testing.T) {
 		s := y.make("0 8 * * *", "", "")
 		y.set("2026-03-03T08:00:01Z")
 		y.fail = errors.New("killed")
-		y.nodes[0].Pass(y.t.Context())
+		duetest.Pass(y.t.Context(), y.t, y.nodes[0].Due)
 		y.want(s.ID, "", "2026-03-03T08:00:00Z")
-		y.nodes[1].Pass(y.t.Context())
+		y.set("2026-03-03T08:00:14Z")
+		duetest.Pass(y.t.Context(), y.t, y.nodes[1].Due)
 		y.want(s.ID, Filed, "2026-03-04T08:00:00Z", "2026-03-03T08:00:00Z")
 	})
 }
@@ -268,7 +267,7 @@ func TestClockSetBack(t *testing.T) {
 		y.set("2026-03-03T08:00:01Z")
 		y.pass()
 		y.set("2026-03-02T20:00:00Z")
-		y.write(ClockSetBack)
+		y.write(y.nodes[0].ClockSetBack)
 		y.want(s.ID, Filed, "2026-03-03T08:00:00Z", "2026-03-03T08:00:00Z")
 		y.set("2026-03-03T08:00:01Z")
 		y.pass()
@@ -306,7 +305,7 @@ func TestBusy(t *testing.T) {
 		}
 		y.busy = false
 		y.set("2026-03-02T16:00:00Z")
-		y.nodes[0].Pass(y.t.Context())
+		duetest.Pass(y.t.Context(), y.t, y.nodes[0].Due)
 		if got := y.get(skips.ID); *got.LastOutcome != Filed {
 			t.Errorf("%+v", got)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 )
@@ -47,25 +48,11 @@ var (
 		WHERE account_id = :account_id AND id = :id`)
 	remove = db.S(`DELETE FROM schedules WHERE account_id = $1 AND id = $2`)
 
-	// due finds the schedules with an occurrence that is due, behind a place in their order.
-	due = db.QWith[dueArgs, dueRow](`SELECT id, account_id, next_at FROM schedules
-		WHERE next_at <= :now AND (next_at, id) > (:at, :id) ORDER BY next_at, id LIMIT :most`)
+	openKeys = db.Q[due.Open](`SELECT id AS key, account_id AS account FROM schedules WHERE next_at IS NOT NULL LIMIT $1`)
 	// ahead finds the schedules that wait.
 	ahead   = db.Q[row](`SELECT ` + columns + ` FROM schedules WHERE next_at > $1 AND id > $2 ORDER BY id LIMIT $3`)
 	setNext = db.S(`UPDATE schedules SET next_at = $3 WHERE id = $1 AND next_at = $2`)
 )
-
-// dueArgs are the parameters of due.
-type dueArgs struct {
-	Now, At int64
-	ID      string
-	Most    int
-}
-
-type dueRow struct {
-	ID, AccountID string
-	NextAt        int64
-}
 
 // find reads a schedule of tx.Account. It returns fault.NotFound in the same words for an
 // id that is unknown, foreign or malformed.
@@ -85,11 +72,13 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 	return db.NewestFirst[row](tx, db.Build(`SELECT `+columns+` FROM schedules WHERE account_id = `, tx.Account), p)
 }
 
+const readAtOnce = 100 // schedules
+
 // ClockSetBack finds the next occurrence of each schedule anew. What was filed at a time
 // that comes again is not filed twice: its ask has the key of the occurrence.
-func ClockSetBack(tx *db.Tx) error {
+func (s *Service) ClockSetBack(tx *db.Tx) error {
 	for last := ""; ; {
-		rows, err := ahead.All(tx, tx.Now, last, atOnce)
+		rows, err := ahead.All(tx, tx.Now, last, readAtOnce)
 		if err != nil {
 			return err
 		}
@@ -102,11 +91,18 @@ func ClockSetBack(tx *db.Tx) error {
 			if next == nil || !next.Before(*r.NextAt) {
 				continue
 			}
-			if _, err := setNext.Exec(tx, r.ID, r.NextAt, next); err != nil {
+			n, err := setNext.Exec(tx, r.ID, r.NextAt, next)
+			if err != nil {
 				return err
 			}
+			if n > 0 {
+				r.NextAt = next
+				if err := tx.As(r.AccountID, func() error { s.order(tx, r); return nil }); err != nil {
+					return err
+				}
+			}
 		}
-		if len(rows) < atOnce {
+		if len(rows) < readAtOnce {
 			return nil
 		}
 	}

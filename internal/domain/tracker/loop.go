@@ -3,10 +3,10 @@ package tracker
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/event"
 	"yardmaster/internal/linear"
 	"yardmaster/internal/observe"
@@ -14,19 +14,32 @@ import (
 )
 
 const (
-	sweepEvery = 10 * time.Second
-	atOnce     = 8
-	kept       = 180 * 24 * time.Hour // of issues that are over
-	maxError   = 500                  // bytes
+	kept     = 180 * 24 * time.Hour // of issues that are over
+	maxError = 500                  // bytes
 )
 
-// Loop opens issues until ctx ends. Several nodes may run Loop at once.
+// ladder has an issue tried again, see final.
+var ladder = due.Ladder{First: time.Second, Longest: longest}
+
+// wanted is an issue at the time when it was looked at.
+type wanted struct {
+	issueRow
+	at time.Time
+}
+
+func load(tx *db.Tx, key string) (w wanted, ok bool, err error) {
+	w.at = tx.Now
+	w.issueRow, ok, err = openByID.Maybe(tx, key)
+	return w, ok, err
+}
+
+func open(tx *db.Tx, most int) ([]due.Open, error) { return openKeys.All(tx, most) }
+
+// Loop forgets issues that are over until ctx ends. Several nodes may run Loop at once.
 func (s *Service) Loop(ctx context.Context) error {
 	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
-	var tidy db.Hourly
-	s.Hub.Sweep(ctx, "trackers.sweep", event.TrackerTopic, sweepEvery, func(ctx context.Context) {
-		s.Pass(ctx)
-		err := tidy.Do(ctx, s.DB, func(tx *db.Tx) error {
+	s.Hub.Sweep(ctx, "trackers.tidy", "trackers.tidy", time.Hour, func(ctx context.Context) {
+		err := s.DB.Write(ctx, func(tx *db.Tx) error {
 			_, err := forget.Exec(tx, db.Micros(tx.Now.Add(-kept)))
 			return err
 		})
@@ -37,34 +50,16 @@ func (s *Service) Loop(ctx context.Context) error {
 	return nil
 }
 
-// Pass opens the issues that are due.
-func (s *Service) Pass(ctx context.Context) {
-	err := db.Drain(ctx, s.DB, anyDue, func(tx *db.Tx) ([]issueRow, error) {
-		return take.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)), atOnce)
-	}, func(i issueRow) {
-		if err := s.carry(db.WithAccount(ctx, i.AccountID), i); err != nil {
-			observe.Complain(ctx, s.Logger, "open an issue at Linear", err, slog.String("id", i.ID))
-		}
-	})
-	if err != nil {
-		observe.Complain(ctx, s.Logger, "take the issues that are due at Linear", err)
-	}
-}
-
 // errGone says that the account has disconnected Linear.
 var errGone = errors.New("the account has disconnected Linear")
 
-// carry tries to open one issue, and records the outcome.
-func (s *Service) carry(ctx context.Context, i issueRow) error {
-	made, connection, failure := s.create(ctx, i)
-	if ctx.Err() != nil {
-		return nil // a node takes the issue again after the hold
-	}
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		a := endArgs{ID: i.ID, Tries: i.Tries, State: Opened, Now: tx.Micros()}
-		if failure == nil {
-			a.Identifier, a.URL = &made.Identifier, &made.URL
-			n, err := end.Exec(tx, a)
+// carry tries to open one issue.
+func (s *Service) carry(ctx context.Context, j due.Job[wanted]) due.Outcome {
+	i := j.Row
+	made, connection, failure := s.create(ctx, i.issueRow, i.Tries > 0 || j.Tries > 1)
+	if failure == nil {
+		return due.Done(func(tx *db.Tx) error {
+			n, err := end.Exec(tx, endArgs{ID: i.ID, State: Opened, Identifier: &made.Identifier, URL: &made.URL, Now: tx.Micros()})
 			if err != nil || n == 0 {
 				return err
 			}
@@ -72,28 +67,37 @@ func (s *Service) carry(ctx context.Context, i issueRow) error {
 				return err
 			}
 			return openedEvent.Record(tx, event.Subject{ID: i.ID, RepoID: i.RepoID}, openedData{Identifier: made.Identifier, URL: made.URL})
+		})
+	}
+	why := failure.Error()
+	why = why[:min(len(why), maxError)]
+	var after time.Duration
+	if busy, ok := errors.AsType[*linear.BusyError](failure); ok {
+		after = busy.After
+	}
+	badKey := errors.Is(failure, linear.ErrKey)
+	if badKey {
+		after = longest // or until another key is given, see hurry
+	}
+	refusesKey := func(tx *db.Tx) error {
+		if !badKey {
+			return nil
 		}
-		why := failure.Error()
-		why = why[:min(len(why), maxError)]
-		var after time.Duration
-		if busy, ok := errors.AsType[*linear.BusyError](failure); ok {
-			after = busy.After
-		}
-		if errors.Is(failure, linear.ErrKey) {
-			after = longest // or until another key is given, see hurry
-			if err := noteKey(tx, connection, &why); err != nil {
-				return err
-			}
-		}
-		due, final := next(i, tx.Now, after)
-		_, refused := errors.AsType[*linear.RefusedError](failure)
-		if !final && !refused && !errors.Is(failure, errGone) {
-			_, err := again.Exec(tx, againArgs{ID: i.ID, Tries: i.Tries, DueAt: db.Micros(due), Error: why})
+		return noteKey(tx, connection, &why)
+	}
+	_, refused := errors.AsType[*linear.RefusedError](failure)
+	if !refused && !errors.Is(failure, errGone) && !final(i, j.Tries, after) {
+		return due.Again(due.Later(failure, after)).With(func(tx *db.Tx) error {
+			_, err := noteTry.Exec(tx, i.ID, why)
+			return errors.Join(err, refusesKey(tx))
+		})
+	}
+	return due.Done(func(tx *db.Tx) error {
+		n, err := end.Exec(tx, endArgs{ID: i.ID, State: Failed, Error: &why, Now: tx.Micros()})
+		if err != nil || n == 0 {
 			return err
 		}
-		a.State, a.Error = Failed, &why
-		n, err := end.Exec(tx, a)
-		if err != nil || n == 0 {
+		if err := refusesKey(tx); err != nil {
 			return err
 		}
 		if err := GivenUp.Send(tx, Failure{RepoID: i.RepoID, Title: i.Title, Why: why}); err != nil {
@@ -101,6 +105,20 @@ func (s *Service) carry(ctx context.Context, i issueRow) error {
 		}
 		return failedEvent.Record(tx, event.Subject{ID: i.ID, RepoID: i.RepoID}, failedData{Reason: why})
 	})
+}
+
+// final tells whether the try after one that has failed would come too late.
+func final(i wanted, tries int, after time.Duration) bool {
+	return i.at.Add(max(after, ladder.After(tries))).Sub(i.CreatedAt) > giveUp
+}
+
+// hurry has the issues of tx.Account that wait after a failure tried at once.
+func (s *Service) hurry(tx *db.Tx) error {
+	all, err := failing.All(tx, tx.Account)
+	for _, issueID := range all {
+		s.queue.Hurry(tx, issueID)
+	}
+	return err
 }
 
 // noteKey notes why Linear refuses the key of a connection, or that it does not.
@@ -112,8 +130,9 @@ func noteKey(tx *db.Tx, was row, why *string) error {
 	return err
 }
 
-// create opens an issue at Linear, unless an earlier try did whose answer was lost.
-func (s *Service) create(ctx context.Context, i issueRow) (made linear.Issue, connection row, err error) {
+// create opens an issue at Linear, unless an earlier try, if there was one, did whose answer was
+// lost.
+func (s *Service) create(ctx context.Context, i issueRow, again bool) (made linear.Issue, connection row, err error) {
 	ok := false
 	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		connection, ok, err = byAccount.Maybe(tx, tx.Account)
@@ -125,11 +144,11 @@ func (s *Service) create(ctx context.Context, i issueRow) (made linear.Issue, co
 	if err != nil {
 		return made, connection, err
 	}
-	key, err := s.open(connection)
+	key, err := s.unseal(connection)
 	if err != nil {
 		return made, connection, err
 	}
-	if i.Tries > 1 {
+	if again {
 		made, there, err := s.Linear.Find(ctx, key, i.ID)
 		if err != nil || there {
 			return made, connection, err

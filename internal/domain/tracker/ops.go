@@ -106,10 +106,9 @@ func (s *Service) set(ctx context.Context, in setIn) (out Connection, err error)
 		if err != nil {
 			return err
 		}
-		if _, err := hurry.Exec(tx, tx.Account, tx.Micros()); err != nil {
+		if err := s.hurry(tx); err != nil {
 			return err
 		}
-		s.Hub.Notify(tx, event.TrackerTopic)
 		r, err := byAccount.One(tx, tx.Account)
 		if err != nil {
 			return err
@@ -132,10 +131,9 @@ func (s *Service) delete(ctx context.Context, _ op.None) (out Deleted, err error
 		if out = (Deleted{Deleted: n > 0}); err != nil || n == 0 {
 			return err
 		}
-		if _, err := hurry.Exec(tx, tx.Account, tx.Micros()); err != nil { // they fail, and people hear of it
+		if err := s.hurry(tx); err != nil { // they fail, and people hear of it
 			return err
 		}
-		s.Hub.Notify(tx, event.TrackerTopic)
 		return removedEvent.Record(tx, event.Subject{ID: tx.Account}, event.None{})
 	})
 	return out, err

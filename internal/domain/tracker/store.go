@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/seal/keys"
 )
 
@@ -55,24 +56,16 @@ var (
 	// setError changes nothing if the key was replaced meanwhile.
 	setError = db.S(`UPDATE trackers SET error = $3 WHERE account_id = $1 AND sealed = $2`)
 
-	insertIssue = db.SWith[insertIssueArgs](`INSERT INTO tracker_issues (id, account_id, repo_id, title, body, state, due_at, created_by, created_at)
-		VALUES (:id, :account_id, :repo_id, :title, :body, :state, :now, :created_by, :now)`)
+	insertIssue = db.SWith[insertIssueArgs](`INSERT INTO tracker_issues (id, account_id, repo_id, title, body, state, created_by, created_at)
+		VALUES (:id, :account_id, :repo_id, :title, :body, :state, :created_by, :now)`)
 	issueByID = db.Q[string](`SELECT id FROM tracker_issues WHERE account_id = $1 AND id = $2`)
-	anyDue    = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM tracker_issues WHERE due_at <= $1)`)
-	// take answers issues that are due, and keeps them from other nodes until $2.
-	take = db.Q[issueRow](`UPDATE tracker_issues SET due_at = $2, tries = tries + 1
-		WHERE id IN (SELECT id FROM tracker_issues WHERE due_at <= $1 ORDER BY due_at, id LIMIT $3) AND due_at <= $1
-		RETURNING ` + issueColumns)
-	// The statements below change nothing if another node has taken the issue.
-	again = db.SWith[againArgs](`UPDATE tracker_issues SET due_at = :due_at, error = :error
-		WHERE id = :id AND tries = :tries AND due_at IS NOT NULL`)
-	end = db.SWith[endArgs](`UPDATE tracker_issues SET state = :state, identifier = :identifier, url = :url, error = :error, due_at = NULL,
-		ended_at = :now WHERE id = :id AND tries = :tries AND due_at IS NOT NULL`)
-	// hurry makes the issues of an account due that wait for their next try and that no
-	// node has.
-	hurry  = db.S(`UPDATE tracker_issues SET due_at = $2 WHERE account_id = $1 AND due_at > $2 AND error IS NOT NULL`)
-	forget = db.S(`DELETE FROM tracker_issues WHERE due_at IS NULL AND created_at < $1`)
-	pullIn = db.S(`UPDATE tracker_issues SET due_at = $1 WHERE due_at > $2`)
+	openByID  = db.Q[issueRow](`SELECT ` + issueColumns + ` FROM tracker_issues WHERE id = $1 AND ended_at IS NULL`)
+	openKeys  = db.Q[due.Open](`SELECT id AS key, account_id AS account FROM tracker_issues WHERE ended_at IS NULL LIMIT $1`)
+	noteTry   = db.S(`UPDATE tracker_issues SET tries = tries + 1, error = $2 WHERE id = $1`)
+	end       = db.SWith[endArgs](`UPDATE tracker_issues SET state = :state, identifier = :identifier, url = :url, error = :error,
+		due_at = NULL, ended_at = :now WHERE id = :id AND ended_at IS NULL`)
+	failing = db.Q[string](`SELECT id FROM tracker_issues WHERE account_id = $1 AND ended_at IS NULL AND error IS NOT NULL`)
+	forget  = db.S(`DELETE FROM tracker_issues WHERE ended_at IS NOT NULL AND created_at < $1`)
 )
 
 // putArgs are the parameters of put.
@@ -87,18 +80,11 @@ type insertIssueArgs struct {
 	Now                                                  int64
 }
 
-// againArgs are the parameters of again.
-type againArgs struct {
-	ID           string
-	Tries, DueAt int64
-	Error        string
-}
-
 // endArgs are the parameters of end.
 type endArgs struct {
 	ID, State              string
 	Identifier, URL, Error *string
-	Tries, Now             int64
+	Now                    int64
 }
 
 // list answers a page of the issues of tx.Account, newest first.
@@ -125,10 +111,4 @@ var Sealed = keys.Column{
 		WHERE account_id > $1 ORDER BY account_id LIMIT $2`)),
 	Put:     keys.Replacing(db.S(`UPDATE trackers SET sealed = $3 WHERE account_id = $1 AND sealed = $2`)),
 	Purpose: func(r keys.Row) string { return purpose(r.Key) },
-}
-
-// ClockSetBack makes due what would wait for longer than is ever asked.
-func ClockSetBack(tx *db.Tx) error {
-	_, err := pullIn.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(time.Hour)))
-	return err
 }

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -39,7 +40,6 @@ const (
 	maxBody  = 20_000
 	giveUp   = 24 * time.Hour
 	longest  = 15 * time.Minute // from one try to the next
-	hold     = 90 * time.Second // for which a node has an issue
 )
 
 // Linear is the API of Linear.
@@ -53,25 +53,31 @@ type Linear interface {
 type Needs struct {
 	DB     *db.DB
 	Hub    *event.Hub
+	Due    *due.Kernel
 	Ring   *seal.Keyring
 	Linear Linear
 	Logger *slog.Logger
 }
 
 // Service has the capabilities of the connection to Linear, and opens issues there.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	queue due.Entries
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{n}
+	s := &Service{Needs: n}
+	s.queue = due.Register(n.Due, due.Queue[wanted]{Name: "tracker", Retry: ladder, Load: load, Work: s.carry, Open: open})
+	return s
 }
 
 func purpose(account string) string { return "tracker/" + account }
 
 // Want has an issue opened for a repository of tx.Account, and answers its id; false if
 // the account has connected no tracker.
-func Want(tx *db.Tx, hub *event.Hub, r repo.Ref, title, body string, labels []string) (issueID string, ok bool, err error) {
+func (s *Service) Want(tx *db.Tx, r repo.Ref, title, body string, labels []string) (issueID string, ok bool, err error) {
 	if _, ok, err := byAccount.Maybe(tx, tx.Account); err != nil || !ok {
 		return "", false, err
 	}
@@ -88,7 +94,7 @@ func Want(tx *db.Tx, hub *event.Hub, r repo.Ref, title, body string, labels []st
 	if err != nil {
 		return "", false, err
 	}
-	hub.Notify(tx, event.TrackerTopic)
+	s.queue.Add(tx, issueID, due.Entry{Account: tx.Account})
 	return issueID, true, requestedEvent.Record(tx, event.Subject{ID: issueID, RepoID: r.ID}, requestedData{Title: title})
 }
 
@@ -96,13 +102,6 @@ func Want(tx *db.Tx, hub *event.Hub, r repo.Ref, title, body string, labels []st
 func Made(tx *db.Tx, issueID string) (bool, error) {
 	_, ok, err := issueByID.Maybe(tx, tx.Account, issueID)
 	return ok, err
-}
-
-// next is the time to the next try of an issue that failed with err; final tells that
-// there is none.
-func next(i issueRow, now time.Time, after time.Duration) (due time.Time, final bool) {
-	due = now.Add(max(after, min(time.Second<<min(i.Tries, 12), longest)))
-	return due, due.Sub(i.CreatedAt) > giveUp
 }
 
 // clip cuts text to max characters.
@@ -113,8 +112,8 @@ func clip(text string, max int) string {
 	return string([]rune(text)[:max-1]) + "…"
 }
 
-// open is the API key of a connection.
-func (s *Service) open(r row) (string, error) {
+// unseal is the API key of a connection.
+func (s *Service) unseal(r row) (string, error) {
 	key, err := s.Ring.Unseal(purpose(r.AccountID), r.Sealed)
 	if err != nil {
 		return "", fmt.Errorf("open the API key of Linear: %w", err)

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -139,7 +140,8 @@ func onBoth(t *testing.T, fn func(*yard)) {
 			ring := seal.New()
 			for i := range y.nodes {
 				y.nodes[i] = New(Needs{
-					DB: y.db, Hub: event.NewHub(), Ring: ring, Linear: linear.New(srv.URL), Logger: slog.New(slog.DiscardHandler),
+					DB: y.db, Hub: event.NewHub(), Due: duetest.New(y.db, event.NewHub()), Ring: ring, Linear: linear.New(srv.URL),
+					Logger: slog.New(slog.DiscardHandler),
 				})
 			}
 			err := y.db.Write(t.Context(), func(tx *db.Tx) error {
@@ -179,7 +181,7 @@ func (y *yard) want() (issueID string, ok bool) {
 		if err != nil {
 			return err
 		}
-		issueID, ok, err = Want(tx, y.nodes[0].Hub, r, "Footer", "It shows last year. token=hunter2hunter2", []string{"team: web"})
+		issueID, ok, err = y.nodes[0].Want(tx, r, "Footer", "It shows last year. token=hunter2hunter2", []string{"team: web"})
 		return err
 	})
 	if err != nil {
@@ -189,10 +191,8 @@ func (y *yard) want() (issueID string, ok bool) {
 }
 
 func (y *yard) pass() {
-	ctx := policy.With(y.t.Context(), policy.Actor{Credential: policy.System})
-	for _, n := range y.nodes {
-		n.Pass(ctx)
-	}
+	y.t.Helper()
+	duetest.Pass(y.t.Context(), y.t, y.nodes[0].Due, y.nodes[1].Due)
 }
 
 // issuesOf50 asks for a page of issues.
@@ -371,11 +371,7 @@ func TestNodesAtOnce(t *testing.T) {
 		for range 20 {
 			y.want()
 		}
-		var all sync.WaitGroup
-		for _, n := range y.nodes {
-			all.Go(func() { n.Pass(policy.With(t.Context(), policy.Actor{Credential: policy.System})) })
-		}
-		all.Wait()
+		y.pass()
 		if len(y.peer.issues) != 20 || y.peer.calls != 21 {
 			t.Errorf("%d issues, %d calls", len(y.peer.issues), y.peer.calls)
 		}
@@ -387,16 +383,16 @@ func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
 		y.connect()
+		y.peer.fails = "RATELIMITED"
 		y.want()
+		y.pass()
+		y.peer.fails = ""
 		y.wait(-48 * time.Hour)
 		y.pass()
 		if i := y.issue(); i.State != Wanted {
 			t.Fatal("it was not put off")
 		}
-		err := y.db.Write(y.as("acme"), ClockSetBack)
-		if err != nil {
-			t.Fatal(err)
-		}
+		y.wait(time.Hour)
 		y.pass()
 		if i := y.issue(); i.State != Opened {
 			t.Errorf("%+v", i)

@@ -59,6 +59,7 @@ var edges = map[string]string{
 	"api/mcp":             "api/op api/openapi fault observe policy",
 	"seal/keys":           "db seal",
 	"db/due":              "db event id observe policy",
+	"db/due/duetest":      "db db/due event",
 	"db/lease":            "db db/meta id observe",
 	"db/meta":             "db seal/keys",
 	"mail":                "client/inert db event id lazy observe seal seal/keys",
