@@ -29,7 +29,7 @@ var ops = sync.OnceValue(func() map[string]*app.Op {
 // one of its name alone.
 var rooms = map[string][]string{
 	"account":        {"oss"},
-	"billing":        {"modelkey", "budget"},
+	"billing":        {"modelkey", "budget", "logsink"},
 	"config":         {"prompt"},
 	"email_route":    {"emailroute"},
 	"integration":    {"tracker", "source"},

@@ -55,6 +55,9 @@ const IntentTopic = "intents"
 // WebhookTopic is notified when something is to be sent to a webhook.
 const WebhookTopic = "webhooks"
 
+// LogSinkTopic is notified when an account has set or cleared its log sink.
+const LogSinkTopic = "log-sinks"
+
 // ScheduleTopic is notified when an occurrence of a schedule may be due.
 const ScheduleTopic = "schedules"
 
