@@ -71,13 +71,16 @@ func onBoth(t *testing.T, fn func(*yard)) {
 			DB: d, Hub: event.NewHub(), Ring: seal.New(), Guard: dial.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
 			Secrets: y, Logger: slog.New(slog.DiscardHandler), Clock: time.Now,
 		})
-		y.pause = func(int) <-chan time.Time { return time.After(0) }
+		at := make(chan time.Time)
+		close(at)
+		y.pause = func(int) <-chan time.Time { return at } // no pause
 		scenarios, err := scripted.ParseScenarios([]byte("scenarios:\n  - name: hello\n    steps:\n      - text: Good morning.\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		y.gateway = llm.NewGateway(llm.Config{
-			Authorizer: y, Reserver: y, Recorder: y, Logger: y.Logger, Now: time.Now, Scripted: scripted.New(scenarios), Tap: tap{y.Service},
+			Authorizer: y, Reserver: y, Recorder: y, Logger: y.Logger, Now: time.Now, Scripted: scripted.New(scenarios),
+			Tap: tap{y.Service},
 		})
 		if err := d.Write(t.Context(), func(tx *db.Tx) error { return seed.Add(tx, seed.Account{ID: "acme"}) }); err != nil {
 			t.Fatal(err)

@@ -81,7 +81,9 @@ func (r *Made) answered(clean Cleaner) []message {
 	if !whole {
 		broken = errCut
 	}
-	reader := answer.New(answer.Options{API: answer.API(r.API), Status: r.Status, Header: http.Header{"Content-Type": {r.Type}}, Keep: true})
+	reader := answer.New(answer.Options{
+		API: answer.API(r.API), Status: r.Status, Header: http.Header{"Content-Type": {r.Type}}, Keep: true,
+	})
 	reader.Write(r.Answer)
 	reader.End(broken)
 	got := reader.Answer()
