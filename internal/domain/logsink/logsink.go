@@ -95,14 +95,15 @@ type Needs struct {
 // Service keeps the sinks and sends to them.
 type Service struct {
 	Needs
-	sender sink.Sender
-	room   int64                          // bytes that may wait on this node
-	share  int64                          // bytes of them of one account
-	held   atomic.Int64                   // bytes that wait on this node
-	pause  func(try int) <-chan time.Time // before the next try
-	mu     sync.RWMutex
-	sinks  map[string]*queue // by account
-	all    sync.WaitGroup
+	sender  sink.Sender
+	room    int64                          // bytes that may wait on this node
+	share   int64                          // bytes of them of one account
+	held    atomic.Int64                   // bytes that wait on this node
+	pause   func(try int) <-chan time.Time // before the next try
+	forming sync.Mutex                     // batches are written down one by one, so that the node has time for calls
+	mu      sync.RWMutex
+	sinks   map[string]*queue // by account
+	all     sync.WaitGroup
 }
 
 // New makes a Service of n. It panics if a required field of n is nil.

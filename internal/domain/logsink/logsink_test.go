@@ -199,6 +199,11 @@ func (y *yard) all() []received {
 	return append([]received{}, y.received...)
 }
 
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	dbtest.Declared(t)
+}
+
 // A call arrives with what was said, without the secret, and is counted.
 func TestCallsArrive(t *testing.T) {
 	t.Parallel()

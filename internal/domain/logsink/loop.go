@@ -179,16 +179,23 @@ func (s *Service) attempt(ctx context.Context, k *queue, batch []*record) (why s
 	case !there:
 		return "The account has no log sink any more.", false
 	}
+	return s.sender.Send(ctx, to, s.form(k, batch, append(secrets, to.Secrets()...)))
+}
+
+// form writes a batch down without secrets.
+func (s *Service) form(k *queue, batch []*record, secrets []string) []sink.Call {
+	s.forming.Lock()
+	defer s.forming.Unlock()
 	made := make([]*sink.Made, len(batch))
 	for i, r := range batch {
 		made[i] = &r.Made
 	}
-	clean := k.known.Learn(append(secrets, to.Secrets()...), made)
+	clean := k.known.Learn(secrets, made)
 	calls := make([]sink.Call, len(batch))
 	for i, m := range made {
 		calls[i] = sink.Form(m, clean)
 	}
-	return s.sender.Send(ctx, to, calls)
+	return calls
 }
 
 // note stores the counts of a sink.
