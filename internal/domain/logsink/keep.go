@@ -165,18 +165,21 @@ func (k *queue) take() []*record {
 	return batch
 }
 
-// settle counts a batch and gives its room back. why is why it was given up; empty: it was
-// taken.
-func (k *queue) settle(batch []*record, why string, now time.Time) {
+// settle counts a batch by what came of it, and gives its room back.
+func (k *queue) settle(batch []*record, out sink.Outcome, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, r := range batch {
 		r.free()
 	}
-	if k.told, k.why = true, why; why == "" {
-		k.sent, k.at = k.sent+int64(len(batch)), now
-	} else {
+	if k.told, k.why = true, out.Why; out.Why != "" {
 		k.failed += int64(len(batch))
+		return
+	}
+	lost := max(0, min(out.Rejected, len(batch)))
+	k.sent, k.failed, k.at = k.sent+int64(len(batch)-lost), k.failed+int64(lost), now
+	if lost > 0 {
+		k.why = "The receiver has rejected some of the calls."
 	}
 }
 

@@ -296,6 +296,11 @@ func TestDeadCollector(t *testing.T) {
 		y.answers(nil)
 		y.call("hello")
 		y.shown("it is back", func(c *LogSinkConfig) bool { return c.Sent == 1 && c.LastError == nil })
+		y.answers(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"partialSuccess":{"rejectedSpans":"1"}}`))
+		})
+		y.call("hello")
+		y.shown("it has rejected one", func(c *LogSinkConfig) bool { return c.Sent == 1 && c.Failed == 3 && c.LastError != nil })
 		if last := y.all()[tries+1]; !bytes.Contains(last.body, []byte("gen_ai.input.messages")) {
 			t.Errorf("received %s", last.body)
 		}

@@ -92,12 +92,12 @@ func (s *Service) send(ctx context.Context, k *queue) {
 				k.put(batch)
 				return
 			}
-			why := s.deliver(ctx, k, batch)
-			if ctx.Err() != nil && why != "" {
+			out := s.deliver(ctx, k, batch)
+			if ctx.Err() != nil && out.Why != "" {
 				k.put(batch)
 				return
 			}
-			k.settle(batch, why, s.Clock())
+			k.settle(batch, out, s.Clock())
 			if now := s.Clock(); now.Sub(noted) >= counting {
 				noted = now
 				s.note(ctx, k)
@@ -126,8 +126,7 @@ func (s *Service) leave(ctx context.Context, k *queue) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
 	for batch := k.take(); len(batch) > 0; batch = k.take() {
-		why, _ := s.attempt(ctx, k, batch)
-		k.settle(batch, why, s.Clock())
+		k.settle(batch, s.attempt(ctx, k, batch), s.Clock())
 		if ctx.Err() != nil {
 			break
 		}
@@ -136,24 +135,24 @@ func (s *Service) leave(ctx context.Context, k *queue) {
 	s.note(ctx, k)
 }
 
-// deliver sends a batch, in several tries. It returns why it was given up; empty: it was taken.
-func (s *Service) deliver(ctx context.Context, k *queue, batch []*record) string {
+// deliver sends a batch, in several tries, and returns what came of the last one.
+func (s *Service) deliver(ctx context.Context, k *queue, batch []*record) sink.Outcome {
 	for try := 1; ; try++ {
-		why, again := s.attempt(ctx, k, batch)
-		if why == "" || !again || try == tries {
-			return why
+		out := s.attempt(ctx, k, batch)
+		if out.Why == "" || !out.Again || try == tries {
+			return out
 		}
 		select {
 		case <-ctx.Done():
-			return why
+			return out
 		case <-s.pause(try):
 		}
 	}
 }
 
 // attempt sends a batch once, to what the account has set now and without the secrets that it
-// has now. It returns why it was not taken, and whether another try may be better.
-func (s *Service) attempt(ctx context.Context, k *queue, batch []*record) (why string, again bool) {
+// has now.
+func (s *Service) attempt(ctx context.Context, k *queue, batch []*record) sink.Outcome {
 	var to sink.Target
 	var secrets []string
 	var there bool
@@ -175,9 +174,9 @@ func (s *Service) attempt(ctx context.Context, k *queue, batch []*record) (why s
 	switch {
 	case err != nil:
 		observe.Complain(ctx, s.Logger, "read what must not leave with model calls", err, slog.String("account", k.account))
-		return "The server could not read the secrets that it takes out, so nothing was sent.", true
+		return sink.Outcome{Why: "The server could not read the secrets that it takes out, so nothing was sent.", Again: true}
 	case !there:
-		return "The account has no log sink any more.", false
+		return sink.Outcome{Why: "The account has no log sink any more."}
 	}
 	return s.sender.Send(ctx, to, s.form(k, batch, append(secrets, to.Secrets()...)))
 }

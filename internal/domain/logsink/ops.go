@@ -94,8 +94,8 @@ func (s *Service) set(ctx context.Context, in setIn) (out LogSink, err error) {
 	if err != nil {
 		return out, err
 	}
-	if why, _ := s.sender.Probe(ctx, to, s.Clock()); why != "" {
-		return out, fault.Newf(fault.Unprocessable, slugRefused, "The sink has not taken a probe. %s", why)
+	if tried := s.sender.Probe(ctx, to, s.Clock()); tried.Why != "" {
+		return out, fault.Newf(fault.Unprocessable, slugRefused, "The sink has not taken a probe. %s", tried.Why)
 	}
 	text, err := json.Marshal(to)
 	if err != nil {

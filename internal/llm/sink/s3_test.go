@@ -63,8 +63,8 @@ func TestS3(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := NewSender(dial.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}), "test")
-	if why, again := s.Probe(t.Context(), to, time.Now()); why != "The answer has the status 404." || again {
-		t.Errorf("a bucket that is not there: %s, %v", why, again)
+	if got := s.Probe(t.Context(), to, time.Now()); got != (Outcome{Why: "The answer has the status 404."}) {
+		t.Errorf("a bucket that is not there: %+v", got)
 	}
 	client, err := minio.New(address, &minio.Options{Creds: credentials.NewStaticV4("id", "secret-of-it", "")})
 	if err != nil {
@@ -75,15 +75,15 @@ func TestS3(t *testing.T) {
 	}
 	wrong := to
 	wrong.Secret = "another-secret"
-	if why, again := s.Probe(t.Context(), wrong, time.Now()); why != "The answer has the status 403." || again {
-		t.Errorf("another key: %s, %v", why, again)
+	if got := s.Probe(t.Context(), wrong, time.Now()); got != (Outcome{Why: "The answer has the status 403."}) {
+		t.Errorf("another key: %+v", got)
 	}
-	if why, _ := s.Probe(t.Context(), to, time.Now()); why != "" {
-		t.Fatal(why)
+	if got := s.Probe(t.Context(), to, time.Now()); got.Why != "" {
+		t.Fatal(got.Why)
 	}
 	c, want := form(t, made(body("hello"), "Good morning."))
-	if why, _ := s.Send(t.Context(), to, []Call{c}); why != "" {
-		t.Fatal(why)
+	if got := s.Send(t.Context(), to, []Call{c}); got.Why != "" {
+		t.Fatal(got.Why)
 	}
 	var keys []string
 	for o := range client.ListObjects(t.Context(), "logs", minio.ListObjectsOptions{Prefix: "of/calls/", Recursive: true}) {
@@ -103,7 +103,7 @@ func TestS3(t *testing.T) {
 		t.Errorf("%v: %s, want %s", err, got, want)
 	}
 	closed := NewSender(dial.NewGuard(nil), "test")
-	if why, _ := closed.Probe(t.Context(), to, time.Now()); why != whyNobody {
-		t.Errorf("an address that is not allowed: %s", why)
+	if got := closed.Probe(t.Context(), to, time.Now()); got.Why != whyNobody {
+		t.Errorf("an address that is not allowed: %+v", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,9 +54,15 @@ const (
 	whyAway    = "The answer is a redirect, which is not followed."
 )
 
-// Send sends calls once. It answers within Patience why they were not taken, and whether
-// another try may be better; an empty why: they were taken.
-func (s Sender) Send(ctx context.Context, to Target, calls []Call) (why string, again bool) {
+// Outcome is what came of a try.
+type Outcome struct {
+	Why      string // why the calls were not taken, for people; empty: they were
+	Again    bool   // another try may be better
+	Rejected int    // calls that were not taken, though the others were
+}
+
+// Send sends calls once. It answers within Patience.
+func (s Sender) Send(ctx context.Context, to Target, calls []Call) Outcome {
 	var body []byte
 	var err error
 	if to.Kind == OTLP {
@@ -64,7 +71,7 @@ func (s Sender) Send(ctx context.Context, to Target, calls []Call) (why string, 
 		body, err = lines(calls)
 	}
 	if err != nil {
-		return whyForm, false
+		return Outcome{Why: whyForm}
 	}
 	if to.Kind == S3 {
 		c := &calls[0]
@@ -75,11 +82,11 @@ func (s Sender) Send(ctx context.Context, to Target, calls []Call) (why string, 
 
 // Probe sends what says that calls will follow: a line or an object with the type probe, or no
 // spans.
-func (s Sender) Probe(ctx context.Context, to Target, now time.Time) (why string, again bool) {
+func (s Sender) Probe(ctx context.Context, to Target, now time.Time) Outcome {
 	body, err := json.Marshal(object{"type": "probe", "at": now.UTC()})
 	switch {
 	case err != nil:
-		return whyForm, false
+		return Outcome{Why: whyForm}
 	case to.Kind == S3:
 		return s.object(ctx, to, "probe.ndjson", append(body, '\n'))
 	case to.Kind == OTLP:
@@ -89,12 +96,12 @@ func (s Sender) Probe(ctx context.Context, to Target, now time.Time) (why string
 }
 
 // post sends a body to an address of HTTP.
-func (s Sender) post(ctx context.Context, to Target, body []byte) (why string, again bool) {
+func (s Sender) post(ctx context.Context, to Target, body []byte) Outcome {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL, bytes.NewReader(body))
 	if err != nil {
-		return whyAddress, false
+		return Outcome{Why: whyAddress}
 	}
 	for name, value := range to.Headers {
 		req.Header.Set(name, value)
@@ -106,23 +113,45 @@ func (s Sender) post(ctx context.Context, to Target, body []byte) (why string, a
 	req.Header.Set("User-Agent", "Yardmaster/"+s.version)
 	resp, err := s.http.Do(req)
 	if err != nil {
-		return whyOf(err), true
+		return Outcome{Why: whyOf(err), Again: true}
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
 	switch {
+	case resp.StatusCode/100 == 2 && to.Kind == OTLP && err == nil:
+		return Outcome{Rejected: rejected(answer)}
 	case resp.StatusCode/100 == 2:
-		return "", false
+		return Outcome{}
 	case resp.StatusCode/100 == 3:
-		return whyAway, false
+		return Outcome{Why: whyAway}
 	}
 	return refusal(resp.StatusCode)
 }
 
+// rejected is how many spans a receiver of OTLP has not taken, as it says itself. The number may
+// be text, as 64 bits are in the JSON of protocol buffers.
+func rejected(answer []byte) int {
+	var said struct {
+		Partial struct {
+			Rejected json.RawMessage `json:"rejectedSpans"`
+		} `json:"partialSuccess"`
+	}
+	if json.Unmarshal(answer, &said) != nil {
+		return 0
+	}
+	n, err := strconv.Atoi(strings.Trim(string(said.Partial.Rejected), `"`))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // refusal says what a status means.
-func refusal(status int) (why string, again bool) {
-	again = status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
-	return fmt.Sprintf("The answer has the status %d.", status), again
+func refusal(status int) Outcome {
+	return Outcome{
+		Why:   fmt.Sprintf("The answer has the status %d.", status),
+		Again: status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout,
+	}
 }
 
 // whyOf is why there was no answer.
@@ -134,12 +163,12 @@ func whyOf(err error) string {
 }
 
 // object puts an object into a bucket.
-func (s Sender) object(ctx context.Context, to Target, key string, body []byte) (why string, again bool) {
+func (s Sender) object(ctx context.Context, to Target, key string, body []byte) Outcome {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	u, err := url.Parse(to.URL)
 	if err != nil {
-		return whyAddress, false
+		return Outcome{Why: whyAddress}
 	}
 	bucket, prefix, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
 	if prefix != "" {
@@ -150,18 +179,18 @@ func (s Sender) object(ctx context.Context, to Target, key string, body []byte) 
 		BucketLookup: minio.BucketLookupPath, Transport: s.transport, MaxRetries: 1,
 	})
 	if err != nil {
-		return whyAddress, false
+		return Outcome{Why: whyAddress}
 	}
 	_, err = client.PutObject(ctx, bucket, key, bytes.NewReader(body), int64(len(body)),
 		minio.PutObjectOptions{ContentType: "application/x-ndjson", DisableMultipart: true})
 	if err == nil {
-		return "", false
+		return Outcome{}
 	}
 	switch status := minio.ToErrorResponse(err).StatusCode; {
 	case status/100 == 3:
-		return whyAway, false
+		return Outcome{Why: whyAway}
 	case status > 0:
 		return refusal(status)
 	}
-	return whyOf(err), true
+	return Outcome{Why: whyOf(err), Again: true}
 }
