@@ -64,7 +64,8 @@ func TestLogSinkTakesSecretsOut(t *testing.T) {
 			t.Errorf("received %s", batch)
 		}
 		for _, s := range secrets {
-			if encoded := base64.StdEncoding.EncodeToString([]byte("of it: " + s)); strings.Contains(batch, s) || strings.Contains(batch, encoded[12:32]) {
+			encoded := base64.StdEncoding.EncodeToString([]byte("of it: " + s))
+			if strings.Contains(batch, s) || strings.Contains(batch, encoded[12:32]) {
 				t.Errorf("%q has left: %s", s, batch)
 			}
 		}

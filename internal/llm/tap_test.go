@@ -87,7 +87,8 @@ func TestTap(t *testing.T) {
 				if d := cmp.Diff(got, string(kept.answer)); d != "" || kept.status != 200 || kept.media != resp.Header.Get("Content-Type") {
 					t.Errorf("%s: %d %s %s", api, kept.status, kept.media, d)
 				}
-				if string(kept.Body) != body || kept.API != api || kept.Model != "big" || kept.Token != token || kept.Provider != route.Provider {
+				if string(kept.Body) != body || kept.API != api || kept.Model != "big" || kept.Token != token ||
+					kept.Provider != route.Provider {
 					t.Errorf("%s: %+v", api, kept.Tapped)
 				}
 				if d := cmp.Diff(d.recorded(t), kept.usage); d != "" {
@@ -104,7 +105,8 @@ func TestTap(t *testing.T) {
 	}
 	c := calls[llm.Messages]
 	for _, address := range []string{down, broken} {
-		url, _ := gateway(t, &desk{route: llm.Route{Provider: llm.Compatible, BaseURL: address}}, func(c *llm.Config) { c.Tap = k })
+		d := &desk{route: llm.Route{Provider: llm.Compatible, BaseURL: address}}
+		url, _ := gateway(t, d, func(c *llm.Config) { c.Tap = k })
 		resp, err := http.DefaultClient.Do(ask(t, url, c.path, fmt.Sprintf(c.body, true)))
 		if err != nil {
 			t.Fatal(err)
