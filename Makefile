@@ -63,6 +63,7 @@ RACE := \
   ./internal/domain/delivery \
   ./internal/domain/gateway \
   ./internal/domain/intent \
+  ./internal/domain/logsink \
   ./internal/domain/pull \
   ./internal/domain/push \
   ./internal/domain/repo \

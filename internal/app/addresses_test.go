@@ -29,6 +29,7 @@ type namedAddress struct {
 var namedAddresses = map[string]namedAddress{
 	"billing.key_add base_url": {
 		body: `{"provider":"compatible","key":"sk-abcdefghijklmnop","model":"m","base_url":%s}`},
+	"billing.log_sink_set url":     {body: `{"kind":"otlp","url":%s}`},
 	"webhook.create url":           {body: `{"name":"hook","url":%s}`},
 	"notification.webhook_set url": {body: `{"url":%s}`},
 	"push.subscribe endpoint": {body: `{"endpoint":%s,"keys":{"auth":"tBHItJI5svbpez7KI4CCXg",` +

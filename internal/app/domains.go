@@ -44,6 +44,7 @@ import (
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/lfs"
+	"yardmaster/internal/domain/logsink"
 	"yardmaster/internal/domain/member"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/modelkey"
@@ -284,6 +285,10 @@ func (a *App) wire() parts {
 		DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.cfg.HTTPKeys == "anywhere", Guard: models,
 		Probe: llm.Probe{Transport: transport, Scripted: a.model}, Templates: flow.KeyTemplates{},
 	}))
+	sinks := add(&p, logsink.New(logsink.Needs{
+		DB: a.db, Ring: a.ring, Hub: a.hub, PlainHTTP: a.cfg.HTTPKeys == "anywhere", Guard: models, Logger: a.log, Clock: a.clock,
+		Version: a.opts.Version, Secrets: flow.LogSecrets{Vaults: vaults, Keys: keys},
+	}))
 	p.queue = add(&p, queue.New(queue.Needs{
 		DB: a.db, Hub: a.hub, Most: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,
 		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.QueueTemplates{}, Related: flow.QueueRelations{}, Foresight: a.foresight,
@@ -404,7 +409,7 @@ func (a *App) wire() parts {
 	sessions := add(&p, session.New(session.Needs{DB: a.db, Hub: a.hub, Runs: flow.SessionRuns{Runs: p.run}, Policies: flow.Policies{}}))
 	p.gateway = add(&p, gateway.New(gateway.Needs{
 		DB: a.db, Logger: a.log, Clock: a.clock, Attempts: flow.ModelTokens{Runs: p.run}, Keys: keys, Budget: p.budget, Sessions: sessions,
-		Prices: a.prices, Counts: modelCalls{a},
+		Prices: a.prices, Counts: modelCalls{a}, Taps: sinks,
 		HTTP: llm.Config{Scripted: a.model, Transport: transport, Observe: a.watching.modelCalls()},
 	}))
 	p.ask = add(&p, ask.New(ask.Needs{

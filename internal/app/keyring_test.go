@@ -219,6 +219,8 @@ func rotate(t *testing.T, flags []string, another bool, forget string) (said str
 var (
 	setSSO = db.S(`INSERT INTO org_sso (account_id, issuer, client_id, sealed, domains, role, created_at, updated_at)
 		VALUES ($1, 'https://idp.example', 'c', $2, '[]', 'member', 0, 0)`)
+	setLogSink = db.S(`INSERT INTO log_sinks (account_id, kind, masked, header_names, sealed, probed_at, created_at, updated_at)
+		VALUES ($1, 'https', '', '[]', $2, 0, 0, 0)`)
 	setTracker = db.S(`INSERT INTO trackers (account_id, sealed, team_id, team_key, team_name, viewer_id, viewer_name, connected_by, connected_at)
 		VALUES ($1, $2, 't', 'ENG', 'Engineering', 'u', 'Bot', 'user:ada', 0)`)
 	setHostToken = db.S(`INSERT INTO host_tokens (id, account_id, user_id, host, login, masked, sealed, grants, checked_at, created_at)
@@ -255,6 +257,9 @@ func TestRotation(t *testing.T) {
 				return err
 			}
 			if _, err := setTracker.Exec(tx, y.acct, y.ring.Seal("tracker/"+y.acct, []byte("lin_api_of-acme"))); err != nil {
+				return err
+			}
+			if _, err := setLogSink.Exec(tx, y.acct, y.ring.Seal("log-sink/"+y.acct, []byte("{}"))); err != nil {
 				return err
 			}
 			_, err := setSSO.Exec(tx, y.acct, y.ring.Seal("org-sso/"+y.acct, []byte("of the provider")))

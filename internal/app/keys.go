@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/hosttoken"
+	"yardmaster/internal/domain/logsink"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/push"
 	"yardmaster/internal/domain/source"
@@ -59,7 +60,7 @@ func remember(ctx context.Context, d *db.DB, key string, fresh func() (string, e
 func sealedColumns() []keys.Column {
 	return []keys.Column{
 		meta.Sealed, modelkey.Sealed, webhook.Sealed, vault.Sealed, hosttoken.Sealed, sso.Sealed, connection.Sealed, blocker.Sealed,
-		mail.Sealed, push.Sealed, push.SealedMessages, source.Sealed, tracker.Sealed,
+		mail.Sealed, push.Sealed, push.SealedMessages, source.Sealed, tracker.Sealed, logsink.Sealed,
 	}
 }
 

@@ -29,6 +29,7 @@ var sealers = map[string]string{
 	"internal/domain/source/source.go seal":        "sources.sealed",
 	"internal/domain/tracker/ops.go set":           "trackers.sealed",
 	"internal/domain/modelkey/modelkey.go seal":    "provider_keys.sealed",
+	"internal/domain/logsink/ops.go set":           "log_sinks.sealed",
 	"internal/domain/vault/vault.go Put":           "secrets.sealed",
 	"internal/domain/sso/ops.go set":               "org_sso.sealed",
 	"internal/domain/hosttoken/ops.go set":         "host_tokens.sealed",

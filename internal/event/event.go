@@ -55,6 +55,9 @@ const IntentTopic = "intents"
 // WebhookTopic is notified when something is to be sent to a webhook.
 const WebhookTopic = "webhooks"
 
+// LogSinkTopic is notified when an account has set or cleared its log sink.
+const LogSinkTopic = "log-sinks"
+
 // SourceTopic is notified when the secrets of sources are to be looked at.
 const SourceTopic = "sources"
 

@@ -66,6 +66,7 @@ type Config struct {
 	Idle      time.Duration     // longest silence of a provider; 0: ten minutes
 	// Observe is told of every call when it is over; nil: nobody is.
 	Observe func(Observed)
+	Tap     Tap // keeps copies of calls; nil: nobody does
 }
 
 // Observed is a call that is over.
@@ -183,6 +184,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	w, untap := c.tap(w, Token(r.Header))
+	defer untap()
 	if route.Provider.Local() {
 		err = c.script(w, r)
 	} else {

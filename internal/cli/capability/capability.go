@@ -30,7 +30,7 @@ var All = sync.OnceValue(func() map[string]*app.Op {
 // one of its name alone.
 var Rooms = map[string][]string{
 	"account":        {"oss"},
-	"billing":        {"modelkey", "budget"},
+	"billing":        {"modelkey", "budget", "logsink"},
 	"config":         {"prompt"},
 	"email_route":    {"emailroute"},
 	"integration":    {"tracker", "source"},

@@ -1925,6 +1925,21 @@ CREATE TABLE due (
 CREATE INDEX due_ready ON due (queue, suspect, lane, due_at) WHERE state = 'ready';
 CREATE INDEX due_later ON due (due_at) WHERE state IN ('waits', 'held');
 CREATE INDEX host_deliveries_open ON host_deliveries (host, guid) WHERE ended_at IS NULL;
+CREATE TABLE log_sinks (
+  account_id   TEXT PRIMARY KEY REFERENCES accounts (id),
+  kind         TEXT NOT NULL, -- https, otlp or s3
+  masked       TEXT NOT NULL, -- address without what may be a secret in it
+  header_names TEXT NOT NULL, -- JSON list: of the headers that are sent
+  sealed       TEXT NOT NULL, -- JSON object: address, headers, key of S3
+  sent         BIGINT NOT NULL DEFAULT 0, -- calls, since the row was set
+  dropped      BIGINT NOT NULL DEFAULT 0, -- calls for which there was no room
+  failed       BIGINT NOT NULL DEFAULT 0, -- calls that were given up after some tries
+  last_error   TEXT, -- of the last batch; NULL: it was taken
+  last_sent_at BIGINT,
+  probed_at    BIGINT NOT NULL,
+  created_at   BIGINT NOT NULL,
+  updated_at   BIGINT NOT NULL
+);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2037,4 +2052,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (109, 340, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (110, 341, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (111, 350, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (112, 351, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (113, 410, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -8,6 +8,7 @@
 //   - authorize.go: from a token to a key
 //   - spend.go: from a quote to the rows of its cost
 //   - conversation.go: the platform's own conversations
+//   - tap.go: who keeps copies of calls
 //
 // The package has no tables: the rows belong to modelkey, budget and session.
 package gateway
@@ -64,6 +65,8 @@ type Needs struct {
 	Prices *llm.Prices
 	// Counts is told of each call; nil: nothing is counted.
 	Counts Counts `optional:""`
+	// Taps keeps copies of calls; nil: nobody does.
+	Taps Taps `optional:""`
 	// HTTP has Transport, Scripted and Observe; New sets the other fields.
 	HTTP llm.Config
 }
@@ -87,6 +90,9 @@ func New(n Needs) *Service {
 	s := &Service{Needs: n}
 	c := n.HTTP
 	c.Authorizer, c.Reserver, c.Recorder, c.Logger, c.Now, c.Prices = s, s, s, n.Logger, n.Clock, n.Prices
+	if n.Taps != nil {
+		c.Tap = s
+	}
 	s.caller = llm.Caller{Gateway: llm.NewGateway(c)}
 	return s
 }

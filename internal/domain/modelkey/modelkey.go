@@ -104,6 +104,24 @@ func owner(account, user string) string {
 	return account + "/" + user
 }
 
+// Values opens every key of tx.Account, those of persons too: what must stand in no copy of
+// what was asked and answered.
+func (s *Service) Values(tx *db.Tx) ([]string, error) {
+	rows, err := kept.All(tx, tx.Account)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]string, 0, len(rows))
+	for _, r := range rows {
+		route, err := s.Open(r.pooled())
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, route.Key)
+	}
+	return values, nil
+}
+
 // purpose is the place that a key is sealed for.
 func purpose(owner string) string { return "provider-key/" + owner }
 

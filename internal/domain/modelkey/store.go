@@ -70,6 +70,9 @@ var (
 	setCapacity = db.S(`UPDATE provider_keys SET capacity = $3 WHERE account_id = $1 AND id = $2`)
 	setPriority = db.S(`UPDATE provider_keys SET priority = $3 WHERE account_id = $1 AND id = $2`)
 
+	// kept reads every key of an account that can be opened, those of persons too.
+	kept = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = $1 AND sealed <> '' ORDER BY id`)
+
 	countOwn = db.Q[int64](`SELECT COUNT(*) FROM provider_keys WHERE account_id = $1 AND user_id = $2 AND deleted_at IS NULL`)
 	// ofUser reads what a person has in every account.
 	ofUser = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE user_id = $1 AND user_id <> '' AND deleted_at IS NULL

@@ -43,6 +43,7 @@ var (
 		WHERE account_id = :account_id AND repo_id = :repo_id AND environment = :environment AND name = :name`)
 	forRun = db.Q[sealedRow](`SELECT repo_id, name, environment, sealed, delivery, hosts, header, prefix FROM secrets
 		WHERE account_id = $1 AND repo_id IN ('', $2) ORDER BY repo_id, name, environment`)
+	every = db.Q[sealedRow](`SELECT repo_id, name, environment, sealed, delivery, hosts, header, prefix FROM secrets WHERE account_id = $1`)
 	reach = db.Q[struct{ Stored, Reachable int64 }](`SELECT COUNT(*) AS stored,
 		CAST(COALESCE(SUM(CASE WHEN repo_id IN ('', $2) THEN 1 ELSE 0 END), 0) AS BIGINT) AS reachable FROM secrets WHERE account_id = $1`)
 	size = db.Q[usage](`SELECT COUNT(*) AS count, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS total FROM secrets WHERE account_id = $1

@@ -82,6 +82,7 @@ var edges = map[string]string{
 	"llm":              "fault llm/answer observe",
 	"llm/answer":       "lazy",
 	"llm/scripted":     "",
+	"llm/sink":         "box/scrub dial fault id lazy llm llm/answer secretscan",
 
 	"codehost/gitfolder": "codehost fault rlimit",
 	"codehost/github":    "codehost codehost/gitfolder codehost/pace fault lazy",
@@ -162,7 +163,7 @@ var edges = map[string]string{
 
 // foundation lists what any domain may import. All other domains build on the rows of people.
 const foundation = "api/limit api/op blob calendar client/inert clock codehost codehost/pace codehost/smarthttp db db/due dial domain/measure domain/people event fault flake gitlfs gitmodules hook id idp inbound jsonschema " +
-	"lazy linear llm mail money needs observe policy protocol reach seal seal/keys secretscan web webpush"
+	"lazy linear llm llm/sink mail money needs observe policy protocol reach seal seal/keys secretscan web webpush"
 
 // between lists the domains that import another one, and why a function wired in app would not do.
 var between = map[string]string{
@@ -301,6 +302,7 @@ func TestHTTP(t *testing.T) {
 		"webpush/pushtest": "is a push service, to the tests",
 		"llm":              "is the gateway to model providers",
 		"llm/answer":       "reads the headers of answers",
+		"llm/sink":         "sends copies of model calls to addresses of customers",
 		"llm/scripted":     "is a model provider, to the gateway",
 		"box":              "enrolls over HTTP and serves its agents a model",
 		"box/broker":       "adds secrets to requests",

@@ -72,6 +72,7 @@ var owner = map[string]string{
 	"issues":               "domain/issue",
 	"email_routes":         "domain/emailroute",
 	"email_route_mails":    "domain/emailroute",
+	"log_sinks":            "domain/logsink",
 	"mail_outages":         "mail",
 	"mail_refusals":        "mail",
 	"mails":                "mail",

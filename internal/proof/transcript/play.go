@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -106,6 +107,14 @@ func (tr transcript) perform(t *testing.T, w way, kept *record) {
 	}
 }
 
+// collector is a server that takes whatever it is sent, for the rest of the transcript.
+func collector(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
 // talk is a transcript that is being played.
 type talk struct {
 	*yard
@@ -134,6 +143,8 @@ func (k *talk) prepare(t *testing.T, s step) {
 	case "fresh", "inside", "provider", "github", "codehost":
 	case "visit":
 		k.known["back"] = k.visit(arg(0))
+	case "collector":
+		k.known["collector"] = collector(t)
 	case "push":
 		if err := k.Push(arg(0), s.files); err != nil {
 			t.Fatal(err)

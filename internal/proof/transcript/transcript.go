@@ -43,6 +43,7 @@
 //	                      that has one
 //	$ confirm EMAIL       <confirm> is the token of the link of the newest mail to an address
 //	                      that asks whether notices shall come there
+//	$ collector           <collector> is an address that takes whatever is sent to it
 //	$ visit ADDRESS       <back> is the query that a page elsewhere sends us back with
 //	$ provider            as the first step: one test person can sign in at <provider>
 //	                      and with GitHub
