@@ -57,6 +57,14 @@ func (s *Service) Ops() []op.Op {
 			Doc:     "Pull requests, tasks, checks, sessions and blockers: what there is now, and what happened within seven days.",
 		}, s.rollup),
 		op.New(op.Row{
+			ID: "project.health", Method: "GET", Path: "/v1/repos/{owner}/{repo}/health", Group: ofRepos,
+			Rule:    policy.Require(policy.ReadTasks, policy.ReadPRs),
+			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
+			Summary: "How well one repository does, and what holds it up most",
+			Doc: "Each objective is graded over the window by how many of how many went well; the bottleneck is the worst of them, with what to do about it. " +
+				"The state of the key pool is of now, and takes read:runners.",
+		}, s.health),
+		op.New(op.Row{
 			ID: "project.public_stats", Method: "GET", Path: "/v1/public/oss/{owner}/{repo}/stats", Group: ofRepos,
 			Rule: policy.Public(), PerAddress: 60, AnyOrigin: true, Body: PublicStats{},
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},

@@ -185,9 +185,8 @@ var reads = map[string]string{
 	"onboarding -> memberships":   landed,
 	"onboarding -> repos":         ladder,
 
-	"overview -> pull_actions": glance,
-	"overview -> pulls":        glance,
-	"overview -> repos":        glance,
+	"overview -> pulls": glance,
+	"overview -> repos": glance,
 
 	"actor -> boxes":          acted,
 	"actor -> former_members": acted,

@@ -202,6 +202,17 @@ var (
 	SetStart     = db.S(`UPDATE tasks SET stacked_on = $2, start_sha = $3 WHERE id = $1`)
 	SetReport    = db.S(`UPDATE runs SET report = $2 WHERE id = $1`)
 	EndRun       = db.S(`UPDATE runs SET ended_at = 1, state = 'ended' WHERE id = $1`)
+	// RunEnds ends a run at a time in microseconds with an outcome, RunLost says why it failed,
+	// and RunBegan when it began.
+	RunEnds  = db.S(`UPDATE runs SET ended_at = $2, outcome = $3, state = 'ended' WHERE id = $1`)
+	RunLost  = db.S(`UPDATE runs SET failure_kind = $2 WHERE id = $1`)
+	RunBegan = db.S(`UPDATE runs SET created_at = $2, started_at = $2 WHERE id = $1`)
+	// QueueTask has a task wait since a time, in microseconds, and AskAt has a question asked then.
+	QueueTask = db.S(`UPDATE tasks SET queued_at = $2 WHERE id = $1`)
+	AskAt     = db.S(`UPDATE pull_actions SET requested_at = $2 WHERE id = $1`)
+	// AddKey gives an account a key of a model provider, with a status, that opens nothing.
+	AddKey = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, masked, sealed, kind, status, created_at)
+		VALUES ($1, $2, 'anthropic', $1, '', '', 'metered', $3, 0)`)
 
 	RevokeTokens = db.S(`UPDATE tokens SET revoked_at = $1`) // of every account
 	PutTemplate  = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, $3, 0, 0)
