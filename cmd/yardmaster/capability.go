@@ -30,6 +30,7 @@ var ops = sync.OnceValue(func() map[string]*app.Op {
 var rooms = map[string][]string{
 	"account":        {"oss"},
 	"billing":        {"modelkey", "budget"},
+	"box":            {"box", "overview"},
 	"config":         {"prompt"},
 	"email_route":    {"emailroute"},
 	"integration":    {"tracker", "source"},

@@ -413,7 +413,8 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Logger: a.log, BaseURL: a.base, Actors: p.actor,
 		Mails: flow.DigestMails{Outbox: a.mail, Notifications: p.notes}, Keep: days(a.cfg.KeepDigests),
 	}))
-	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}, Tasks: p.queue, Quotas: p.quota}))
+	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}, Tasks: p.queue, Quotas: p.quota,
+		Boxes: flow.FleetBoxes{Boxes: p.box}, Knowledge: flow.Knowledge{}}))
 	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Repos: repoIDs{}, Topics: topics(p), Own: ownTopics(p)}))
 	add(&p, goal.New(goal.Needs{DB: a.db, Board: flow.GoalBoard{DB: a.db, Hosts: a.hosts, Place: a.cfg.GoalsRepo}}))
 	add(&p, audit.New(audit.Needs{DB: a.db}))

@@ -16,6 +16,7 @@ import (
 const (
 	group   = "Overview"
 	ofRepos = "Repositories"
+	ofFleet = "Fleet boxes (runners)"
 )
 
 // Ops returns the capabilities of this package.
@@ -73,6 +74,13 @@ func (s *Service) Ops() []op.Op {
 				"every other one is the same 404. The numbers are up to a minute old; whether they are shown is not: a " +
 				"repository that goes private or turns its switches off is 404 at once.",
 		}, s.public),
+		op.New(op.Row{
+			ID: "box.utilization", Method: "GET", Path: "/v1/fleet/utilization", Group: ofFleet,
+			Rule:    policy.Require(policy.ReadRunners),
+			Summary: "What the fleet does now, and what waits for it, in one read",
+			Doc: "The load of each box of the account, how hot the key pool is, the ready tasks by lane, and how fresh the pages of each " +
+				"repository are. Nothing is written. Boxes of other accounts are not among them: box.list has those with filter=outside:true.",
+		}, s.utilization),
 	}
 }
 

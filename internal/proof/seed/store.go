@@ -210,6 +210,13 @@ var (
 	// QueueTask has a task wait since a time, in microseconds, and AskAt has a question asked then.
 	QueueTask = db.S(`UPDATE tasks SET queued_at = $2 WHERE id = $1`)
 	AskAt     = db.S(`UPDATE pull_actions SET requested_at = $2 WHERE id = $1`)
+	// SetCapacity gives a key so many calls at once, RunsOn has a task held by a run, CallsAt has a
+	// session call a provider, and AddLane gives an account three ready tasks at a priority.
+	SetCapacity = db.S(`UPDATE provider_keys SET capacity = $2 WHERE id = $1`)
+	RunsOn      = db.S(`UPDATE tasks SET run_id = $2, status = 'running' WHERE id = $1`)
+	CallsAt     = db.S(`UPDATE sessions SET provider = $2 WHERE id = $1`)
+	AddLane     = db.S(`INSERT INTO queue_lanes (account_id, repo_id, template, priority, ready, place, head_at)
+		VALUES ($1, $2, 'default', $3, 3, 0, 1)`)
 	// AddKey gives an account a key of a model provider, with a status, that opens nothing.
 	AddKey = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, masked, sealed, kind, status, created_at)
 		VALUES ($1, $2, 'anthropic', $1, '', '', 'metered', $3, 0)`)
