@@ -28,9 +28,9 @@ var ops = sync.OnceValue(func() map[string]*app.Op {
 // rooms are the domains that have the capabilities of a group, where they are not in the
 // one of its name alone.
 var rooms = map[string][]string{
-	"account":        {"oss"},
+	"account":        {"oss", "hive"},
 	"billing":        {"modelkey", "budget"},
-	"box":            {"box", "overview"},
+	"box":            {"box", "overview", "release"},
 	"config":         {"prompt"},
 	"email_route":    {"emailroute"},
 	"integration":    {"tracker", "source"},

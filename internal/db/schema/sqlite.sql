@@ -1927,6 +1927,33 @@ CREATE INDEX due_later ON due (due_at) WHERE state IN ('waits', 'held');
 CREATE INDEX host_deliveries_open ON host_deliveries (host, guid) WHERE ended_at IS NULL;
 CREATE INDEX runs_ended ON runs (account_id, ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX pull_actions_decided ON pull_actions (account_id, decided_at) WHERE decided_at IS NOT NULL;
+CREATE TABLE lane_reports (
+  task_id TEXT PRIMARY KEY,
+  lane    TEXT NOT NULL,
+  runner  TEXT NOT NULL,   -- version of the server that wrote it
+  at      BIGINT NOT NULL,
+  metrics TEXT NOT NULL
+);
+CREATE INDEX lane_reports_at ON lane_reports (at);
+CREATE TABLE releases (
+  id           TEXT PRIMARY KEY,
+  channel      TEXT NOT NULL,
+  version      TEXT NOT NULL,
+  target       TEXT NOT NULL,              -- as linux/amd64
+  size         BIGINT NOT NULL,
+  sha256       TEXT NOT NULL,
+  signature    TEXT NOT NULL,              -- as minisign writes it
+  signed_by    TEXT NOT NULL,              -- the public key
+  oldest       TEXT NOT NULL DEFAULT '',   -- the oldest version that it can follow; '': any
+  commit_sha   TEXT NOT NULL DEFAULT '',
+  built_with   TEXT NOT NULL DEFAULT '',
+  published_at BIGINT NOT NULL,
+  halted_at    BIGINT,
+  halted_by    TEXT,
+  halted_why   TEXT NOT NULL DEFAULT '',
+  UNIQUE (channel, version, target)
+);
+CREATE INDEX releases_newest ON releases (published_at, id);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2039,4 +2066,6 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (109, 340, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (110, 341, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (111, 350, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (112, 400, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (113, 401, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (114, 402, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -127,6 +127,8 @@ var owner = map[string]string{
 	"webhook_events":       "domain/webhook",
 	"webhook_deliveries":   "domain/webhook",
 	"webhook_attempts":     "domain/webhook",
+	"lane_reports":         "domain/hive",
+	"releases":             "domain/release",
 	"servers":              "db/lease",
 	"session_events":       "domain/session",
 	"sessions":             "domain/session",

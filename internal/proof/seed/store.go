@@ -217,6 +217,8 @@ var (
 	CallsAt     = db.S(`UPDATE sessions SET provider = $2 WHERE id = $1`)
 	AddLane     = db.S(`INSERT INTO queue_lanes (account_id, repo_id, template, priority, ready, place, head_at)
 		VALUES ($1, $2, 'default', $3, 3, 0, 1)`)
+	// LaneSays is a report of a lane by the program 0.9, and its metrics.
+	LaneSays = db.S(`INSERT INTO lane_reports (task_id, lane, runner, at, metrics) VALUES ($1, 'scouts', '0.9', $2, $3)`)
 	// AddKey gives an account a key of a model provider, with a status, that opens nothing.
 	AddKey = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, masked, sealed, kind, status, created_at)
 		VALUES ($1, $2, 'anthropic', $1, '', '', 'metered', $3, 0)`)
@@ -246,3 +248,6 @@ type addIssueArgs struct {
 	ID, AccountID, RepoID, Title string
 	Number, CreatedAt            int64
 }
+
+// LanesSaid lists what lanes have said of tasks.
+var LanesSaid = db.Q[string](`SELECT task_id || ' ' || lane || ' ' || metrics FROM lane_reports ORDER BY task_id`)
