@@ -39,6 +39,7 @@ import (
 	"yardmaster/internal/domain/gateway"
 	"yardmaster/internal/domain/goal"
 	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/domain/hive"
 	"yardmaster/internal/domain/hosttoken"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/invitation"
@@ -61,6 +62,7 @@ import (
 	"yardmaster/internal/domain/push"
 	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/quota"
+	"yardmaster/internal/domain/release"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/run"
@@ -139,6 +141,7 @@ type wired struct {
 	webhook  *webhook.Service
 	notes    *notification.Service
 	actor    *actor.Service
+	hive     *hive.Service
 }
 
 // add adds a domain to the list of all and returns the domain.
@@ -397,11 +400,13 @@ func (a *App) wire() parts {
 		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull, Checks: p.ci, Reviews: p.review}, Asks: flow.RunAsks{},
 	}))
 	p.box = add(&p, box.New(box.Needs{DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run}))
+	add(&p, release.New(release.Needs{DB: a.db, Ring: a.ring, Logger: a.log, Version: a.opts.Version, Commit: a.opts.SHA}))
 	p.plan = add(&p, plan.New(plan.Needs{
 		DB: a.db, Tasks: p.task, Hosts: a.hosts, Logger: a.log, Scouts: flow.Scouts{Runs: p.run}, Repos: flow.PlanRepos{Repos: p.repo},
 		Asks: flow.PlanAsks{Hub: a.hub}, Pulls: flow.Pulls{}, Boxes: p.queue,
 		Budgets: flow.PlanBudgets{}, CommitName: author.Name, CommitEmail: author.Email,
 	}))
+	p.hive = add(&p, hive.New(hive.Needs{DB: a.db, Version: a.opts.Version}))
 	p.budget = add(&p, budget.New(budget.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, Clock: a.clock, Node: id.New(), Work: flow.BudgetWork{},
 		Prices: flow.Prices{Server: a.prices},
@@ -430,7 +435,8 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Logger: a.log, BaseURL: a.base, Actors: p.actor,
 		Mails: flow.DigestMails{Outbox: a.mail, Notifications: p.notes}, Keep: days(a.cfg.KeepDigests),
 	}))
-	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}, Tasks: p.queue, Quotas: p.quota}))
+	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}, Tasks: p.queue, Quotas: p.quota,
+		Boxes: flow.FleetBoxes{Boxes: p.box}, Knowledge: flow.Knowledge{}}))
 	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Repos: repoIDs{}, Topics: topics(p), Own: ownTopics(p)}))
 	add(&p, goal.New(goal.Needs{DB: a.db, Board: flow.GoalBoard{DB: a.db, Hosts: a.hosts, Place: a.cfg.GoalsRepo}}))
 	add(&p, audit.New(audit.Needs{DB: a.db}))

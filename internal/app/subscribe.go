@@ -49,6 +49,7 @@ func (a *App) subscribe(p wired) {
 		flow.CloseIssue(p.issue),
 		flow.StallWithRepair(p.plan),
 		flow.ExpireBlockers,
+		flow.ReportLanes(p.hive, p.run),
 	} {
 		task.Moved.On(a.db, fn)
 	}

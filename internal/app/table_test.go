@@ -141,7 +141,7 @@ func keyed(t *testing.T, file string, columns int) map[string][]string {
 
 // both are the rows for which the contract names a further scope beside its
 // table.
-var both = map[string]string{"access_request.invite": "admin:grants+admin:users"}
+var both = map[string]string{"access_request.invite": "admin:grants+admin:users", "project.health": "read:prs+read:tasks"}
 
 // TestContract holds the served rows against the contract: every capability is
 // served as the contract says, or is on the list of the missing.

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/overview"
 )
 
@@ -11,3 +12,28 @@ type Donations struct{}
 // Received counts the gifts that a repository has now. Nothing can be given yet, so
 // there is nothing to count.
 func (Donations) Received(*db.Tx, string) (*overview.Received, error) { return nil, nil }
+
+// FleetBoxes implements overview.Boxes.
+type FleetBoxes struct{ Boxes *box.Service }
+
+// Loads implements overview.Boxes.
+func (f FleetBoxes) Loads(tx *db.Tx, most int) ([]overview.BoxLoad, error) {
+	rows, err := f.Boxes.Fleet(tx, most)
+	out := make([]overview.BoxLoad, len(rows))
+	for i, b := range rows {
+		out[i] = overview.BoxLoad{
+			ID: b.ID, Name: b.Name, State: b.State, Presence: b.Presence.Status, Version: b.Presence.Version, Unfit: b.Presence.Unfit,
+			Active: int64(b.Presence.Active), Slots: b.Slots,
+		}
+		if t := b.Presence.Telemetry; t != nil {
+			out[i].DiskFree = &t.DiskFree
+		}
+	}
+	return out, err
+}
+
+// Knowledge implements overview.Knowledge.
+type Knowledge struct{}
+
+// Ages knows of no page: the server keeps none.
+func (Knowledge) Ages(*db.Tx, []string) (map[string]overview.PageAge, error) { return nil, nil }

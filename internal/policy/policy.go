@@ -82,6 +82,7 @@ type Rule struct {
 	sess   bool
 	any    bool
 	link   bool
+	other  Set
 }
 
 type ruleKind uint8
@@ -118,6 +119,9 @@ func (r Rule) OfSession() Rule { r.user, r.sess = true, true; return r }
 // are published.
 func (r Rule) OrAnyCredential() Rule { r.any = true; return r }
 
+// OrHolding lets a credential pass as well that has all these scopes instead of those of the rule.
+func (r Rule) OrHolding(scopes ...Scope) Rule { r.other = Scopes(scopes...); return r }
+
 // OrFixLink lets the fix link of a blocker pass as well. The handler then serves that
 // blocker only.
 func (r Rule) OrFixLink() Rule { r.link = true; return r }
@@ -142,6 +146,9 @@ func (r Rule) NeedsSession() bool { return r.sess }
 
 // TakesAny tells whether every valid credential passes.
 func (r Rule) TakesAny() bool { return r.any }
+
+// Instead returns the scopes that suffice instead of those of the rule; none: nothing does.
+func (r Rule) Instead() Set { return r.other }
 
 // TakesFixLink tells whether the fix link of a blocker passes as well.
 func (r Rule) TakesFixLink() bool { return r.link }
@@ -180,7 +187,7 @@ func (r Rule) Check(a Actor) error {
 	if r.user && a.Credential == Box {
 		return userRequired()
 	}
-	if !r.any {
+	if !r.any && (r.other == 0 || r.other&^a.Scopes != 0) {
 		if missing := r.scopes &^ a.Scopes; missing != 0 {
 			return MissingScope(missing)
 		}

@@ -95,6 +95,10 @@ func TestRules(t *testing.T) {
 		"user on personal":     {Require(ReadTasks).OfUser(), user, ""},
 		"token for a session":  {PerRequest().OfSession(), user, "session-required"},
 		"session":              {PerRequest().OfSession(), session, ""},
+		"another one instead":  {Require(WriteTasks).OrHolding(ReadTasks), machine, ""},
+		"neither of them":      {Require(WriteTasks).OrHolding(WritePRs), machine, "missing-scope"},
+		"half of the others":   {Require(WriteTasks).OrHolding(ReadTasks, WritePRs), machine, "missing-scope"},
+		"none instead of it":   {Require(ReadTasks).OrHolding(WritePRs), anonymous, "unauthenticated"},
 		"scope before session": {Require(WriteTasks).OfSession(), machine, "missing-scope"},
 	} {
 		err := c.rule.Check(c.actor)

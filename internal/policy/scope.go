@@ -101,7 +101,7 @@ var vocabulary = []struct {
 	{AdminGrants, "give accounts capacity, and take it back"},
 	{AdminUsers, "let people in and out of the server"},
 	{AdminAccounts, "change all accounts of the server: their tier, seats, budget and roles"},
-	{AdminReleases, "release builds for boxes" + waits},
+	{AdminReleases, "halt and restore the programs that boxes run"},
 	{AdminBugs, "handle reports of bugs" + waits},
 }
 

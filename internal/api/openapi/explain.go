@@ -31,6 +31,9 @@ func (d *schemas) explain(o *op.Op) string {
 		say("Needs a valid credential, and no scope of it.")
 	default:
 		say("Needs %s.", scope)
+		if other := o.Rule.Instead().Names(); len(other) > 0 {
+			say("Instead of that, `%s` will do.", strings.Join(other, "`, `"))
+		}
 	}
 	switch {
 	case o.Rule.NeedsSession():

@@ -29,8 +29,9 @@ var All = sync.OnceValue(func() map[string]*app.Op {
 // Rooms are the domains that have the capabilities of a group, where they are not in the
 // one of its name alone.
 var Rooms = map[string][]string{
-	"account":        {"oss"},
+	"account":        {"oss", "hive"},
 	"billing":        {"modelkey", "budget", "logsink"},
+	"box":            {"box", "overview", "release"},
 	"config":         {"prompt"},
 	"email_route":    {"emailroute"},
 	"integration":    {"tracker", "source"},

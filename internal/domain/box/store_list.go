@@ -131,6 +131,16 @@ func (s *Service) Rows(tx *db.Tx, ids []string, limit int) ([]Box, error) {
 	if ids != nil {
 		b.In("id", ids).Few()
 	}
+	return s.shown(tx, b, limit)
+}
+
+// Fleet lists the boxes of tx.Account that are not revoked, the newest first, up to limit, as the
+// list shows them.
+func (s *Service) Fleet(tx *db.Tx, limit int) ([]Box, error) {
+	return s.shown(tx, owned(tx).And("state <> ", Revoked), limit)
+}
+
+func (s *Service) shown(tx *db.Tx, b *db.Builder, limit int) ([]Box, error) {
 	rows, err := db.Select[row](tx, b.Newest("created_at", "id", limit))
 	if err == nil {
 		err = s.fill(tx, rows)

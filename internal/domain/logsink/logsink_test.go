@@ -133,8 +133,10 @@ func (y *yard) Secrets(*db.Tx) ([]string, error) {
 func (y *yard) Authorize(context.Context, string, llm.API, string) (llm.Grant, error) {
 	return llm.Grant{Routes: []llm.Route{{Provider: llm.Scripted}}, Session: "acme"}, nil
 }
-func (y *yard) Reserve(context.Context, llm.Grant, llm.Route, llm.Quote) (int64, error) { return 0, nil }
-func (y *yard) Record(context.Context, llm.Grant, llm.Route, llm.Usage)                 {}
+func (y *yard) Reserve(context.Context, llm.Grant, llm.Route, llm.Quote) (int64, error) {
+	return 0, nil
+}
+func (y *yard) Record(context.Context, llm.Grant, llm.Route, llm.Usage) {}
 
 // call makes one streamed call with a prompt.
 func (y *yard) call(prompt string) {

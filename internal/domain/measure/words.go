@@ -24,6 +24,14 @@ const (
 	// Filed are tasks that somebody wanted: reviews, repairs and checks follow from them.
 	filed = `kind NOT IN ('review', 'babysit', 'ci') AND created_at >= :from_at AND created_at < :to_at`
 
+	// Ready are tasks that a box could take at once, but for what holds the repository or its keys.
+	ready = `status = 'pending' AND waiting_deps = 0 AND not_before = 0 AND conflict_with IS NULL`
+
+	// A run counts in the span in which it ended, whenever it began; one that was stopped from
+	// outside was no try.
+	runEnded = `ended_at >= :from_at AND ended_at < :to_at`
+	tried    = `outcome IN ('succeeded', 'failed', 'lost')`
+
 	// Spent is the cost of calls, in the minute in which each ended; a call without a known price
 	// costs NULL and is counted in unpriced.
 	spent = `minute >= :from_at AND minute < :to_at`

@@ -16,6 +16,7 @@ import (
 const (
 	group   = "Overview"
 	ofRepos = "Repositories"
+	ofFleet = "Fleet boxes (runners)"
 )
 
 // Ops returns the capabilities of this package.
@@ -57,6 +58,14 @@ func (s *Service) Ops() []op.Op {
 			Doc:     "Pull requests, tasks, checks, sessions and blockers: what there is now, and what happened within seven days.",
 		}, s.rollup),
 		op.New(op.Row{
+			ID: "project.health", Method: "GET", Path: "/v1/repos/{owner}/{repo}/health", Group: ofRepos,
+			Rule:    policy.Require(policy.ReadTasks, policy.ReadPRs),
+			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
+			Summary: "How well one repository does, and what holds it up most",
+			Doc: "Each objective is graded over the window by how many of how many went well; the bottleneck is the worst of them, with what to do about it. " +
+				"The state of the key pool is of now, and takes read:runners.",
+		}, s.health),
+		op.New(op.Row{
 			ID: "project.public_stats", Method: "GET", Path: "/v1/public/oss/{owner}/{repo}/stats", Group: ofRepos,
 			Rule: policy.Public(), PerAddress: 60, AnyOrigin: true, Body: PublicStats{},
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
@@ -65,6 +74,13 @@ func (s *Service) Ops() []op.Op {
 				"every other one is the same 404. The numbers are up to a minute old; whether they are shown is not: a " +
 				"repository that goes private or turns its switches off is 404 at once.",
 		}, s.public),
+		op.New(op.Row{
+			ID: "box.utilization", Method: "GET", Path: "/v1/fleet/utilization", Group: ofFleet,
+			Rule:    policy.Require(policy.ReadRunners),
+			Summary: "What the fleet does now, and what waits for it, in one read",
+			Doc: "The load of each box of the account, how hot the key pool is, the ready tasks by lane, and how fresh the pages of each " +
+				"repository are. Nothing is written. Boxes of other accounts are not among them: box.list has those with filter=outside:true.",
+		}, s.utilization),
 	}
 }
 

@@ -1,6 +1,7 @@
 // Package overview counts the objects of an account that people look for first, and
-// the recent cost of models; rollup.go the activity of one repository, and public.go
-// what a repository shows everybody. It owns no rows; it counts those of other domains.
+// the recent cost of models; rollup.go the activity of one repository, health.go how
+// well it does, utilization.go what the fleet does, and public.go what a repository shows
+// everybody. It owns no rows; it counts those of other domains.
 package overview
 
 import (
@@ -16,6 +17,8 @@ type Needs struct {
 	Donations Donations
 	Tasks     Tasks
 	Quotas    Quotas
+	Boxes     Boxes
+	Knowledge Knowledge
 }
 
 // Quotas tells of what accounts may store.

@@ -26,6 +26,8 @@ type yard struct {
 	*Service
 	t     *testing.T
 	clock atomic.Int64
+	pages map[string]PageAge
+	boxes []BoxLoad
 	asked int // how often it was asked what the repository was given
 }
 
@@ -47,7 +49,8 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 		t.Run(e.String(), func(t *testing.T) {
 			y := &yard{t: t}
 			y.clock.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMicro())
-			y.Service = New(Needs{DB: dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: y.now}), Donations: y, Tasks: y, Quotas: y})
+			d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: y.now})
+			y.Service = New(Needs{DB: d, Donations: y, Tasks: y, Quotas: y, Boxes: y, Knowledge: y})
 			y.add(seed.Account{ID: "acme"}, seed.Account{ID: "rival"}, seed.Repo{ID: "web", Account: "acme"},
 				seed.Repo{ID: "api", Account: "acme"}, seed.User{ID: "ada"})
 			y.turn(true, true)
@@ -217,7 +220,7 @@ func TestPublicStatsAreLimited(t *testing.T) {
 	t.Parallel()
 	y := &yard{t: t}
 	y.clock.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixMicro())
-	y.Service = New(Needs{DB: dbtest.SQLite(t), Donations: y, Tasks: y, Quotas: y})
+	y.Service = New(Needs{DB: dbtest.SQLite(t), Donations: y, Tasks: y, Quotas: y, Boxes: y, Knowledge: y})
 	h := rest.Handler(rest.Config{Pipeline: &op.Pipeline{BaseURL: "http://yard", Limits: limit.New(y.now)}}, y.Ops())
 	for i := range 61 {
 		w := httptest.NewRecorder()

@@ -2,14 +2,13 @@ package overview
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/lazy"
 )
 
 const (
@@ -20,8 +19,6 @@ const (
 	publicAge = time.Minute
 	// mostCached is how many repositories are kept in memory.
 	mostCached = 1000
-	// mostReverts is how many reverts in the window are looked at, the newest.
-	mostReverts = 1000
 )
 
 // Donations answers what repositories were given.
@@ -137,80 +134,14 @@ func shown(r publicRow, n counted, now time.Time) PublicStats {
 // count counts the activity of a repository of tx.Account.
 func (s *Service) count(tx *db.Tx, r publicRow) (n counted, err error) {
 	n.at = tx.Now
-	of := windowArgs{AccountID: tx.Account, RepoID: r.ID, Since: tx.Now.AddDate(0, 0, -publicDays)}
 	if n.received, err = s.Donations.Received(tx, r.ID); err != nil {
 		return n, err
 	}
-	merged, err := selectAuthored.All(tx, of)
+	a, err := measure.AuthoredOf(tx, r.ID, measure.Since(tx.Now.AddDate(0, 0, -publicDays)))
 	if err != nil {
 		return n, err
 	}
-	reverts, err := selectReverts.All(tx, revertArgs{windowArgs: of, Limit: mostReverts})
-	if err != nil {
-		return n, err
-	}
-	if n.human, err = selectHuman.One(tx, tx.Account, r.ID); err != nil {
-		return n, err
-	}
-	merged = notReleases(merged)
-	n.authored = Authored{Merged: int64(len(merged)), Reverted: reverted(merged, reverts)}
-	for _, p := range merged {
-		if p.Approved {
-			n.approved++
-		}
-	}
-	return n, nil
-}
-
-// release is the title of a pull request that only raises a version for a release, and
-// releaseBranch the branch on which the common programs for that propose it.
-var (
-	release       = lazy.New(`(?i)^(chore(\(release\)|: release)|release:|release v?[0-9]|bump (the )?version|version bump|version packages)`)
-	releaseBranch = lazy.New(`^(release-please--|changeset-release/|release/)`)
-)
-
-// notReleases leaves out the pull requests that only raise a version.
-func notReleases(all []authoredRow) (out []authoredRow) {
-	for _, p := range all {
-		if !release.MatchString(p.Title) && !releaseBranch.MatchString(p.HeadRef) {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-var (
-	revertTitle = lazy.New(`^Revert "(.*)"`)
-	revertBody  = lazy.New(`This reverts commit ([0-9a-f]{40})`)
-)
-
-// reverted counts which of the merged pull requests were reverted. A revert that names
-// a commit is of that one; otherwise it is of the newest before it of the title. merged
-// is in the order of the merges, the oldest first.
-func reverted(merged []authoredRow, reverts []revertRow) int64 {
-	gone := map[string]bool{}
-	for _, v := range reverts {
-		named := revertBody.FindAllStringSubmatch(v.Body, -1)
-		for _, sha := range named {
-			for _, p := range merged {
-				if p.MergeSHA != nil && *p.MergeSHA == sha[1] {
-					gone[p.ID] = true
-				}
-			}
-		}
-		title := revertTitle.FindStringSubmatch(v.Title)
-		if len(named) > 0 || title == nil {
-			continue
-		}
-		last := ""
-		for _, p := range merged {
-			if p.MergedAt.Before(v.MergedAt) && strings.TrimSpace(p.Title) == strings.TrimSpace(title[1]) {
-				last = p.ID
-			}
-		}
-		if last != "" {
-			gone[last] = true
-		}
-	}
-	return int64(len(gone))
+	n.authored, n.approved = Authored{Merged: a.Merged, Reverted: a.Reverted}, a.Approved
+	n.human, err = selectHuman.One(tx, tx.Account, r.ID)
+	return n, err
 }

@@ -162,3 +162,19 @@ func fenceOf(line string) string {
 	}
 	return ""
 }
+
+// Grounded counts the lines of a report that cite a place, n, among those that claim something, d:
+// the items of its lists, and every line that cites.
+func Grounded(report string) (n, d int64) {
+	for line := range strings.Lines(report) {
+		line = strings.TrimSpace(line)
+		cites := len(claims(line)) > 0
+		if cites {
+			n++
+		}
+		if cites || bullet.MatchString(line) && !strings.HasPrefix(line, "#") {
+			d++
+		}
+	}
+	return n, d
+}

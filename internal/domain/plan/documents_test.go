@@ -239,3 +239,16 @@ func FuzzReport(f *testing.F) {
 		}
 	})
 }
+
+// TestGrounded holds that the items of lists claim something, and that a line which cites is
+// grounded, wherever it stands.
+func TestGrounded(t *testing.T) {
+	t.Parallel()
+	n, d := Grounded("# It is small\n\nSee a.go:7.\n\n- the page is in web/page.go:12-14\n- nobody knows\nA word.\n")
+	if n != 2 || d != 3 {
+		t.Errorf("%d of %d", n, d)
+	}
+	if n, d := Grounded(""); n != 0 || d != 0 {
+		t.Errorf("%d of %d of nothing", n, d)
+	}
+}

@@ -24,6 +24,7 @@ var edges = map[string]string{
 	"api/limit/redistest": "proof/loopback proof/patience",
 	"secretscan":          "",
 	"jsonschema":          "",
+	"minisign":            "",
 	"gitlfs":              "",
 	"gitmodules":          "",
 	"flake":               "lazy",
@@ -163,7 +164,7 @@ var edges = map[string]string{
 
 // foundation lists what any domain may import. All other domains build on the rows of people.
 const foundation = "api/limit api/op blob calendar client/inert clock codehost codehost/pace codehost/smarthttp db db/due dial domain/measure domain/people event fault flake gitlfs gitmodules hook id idp inbound jsonschema " +
-	"lazy linear llm llm/sink mail money needs observe policy protocol reach seal seal/keys secretscan web webpush"
+	"lazy linear llm llm/sink mail minisign money needs observe policy protocol reach seal seal/keys secretscan web webpush"
 
 // between lists the domains that import another one, and why a function wired in app would not do.
 var between = map[string]string{

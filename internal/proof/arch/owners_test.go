@@ -128,6 +128,8 @@ var owner = map[string]string{
 	"webhook_events":       "domain/webhook",
 	"webhook_deliveries":   "domain/webhook",
 	"webhook_attempts":     "domain/webhook",
+	"lane_reports":         "domain/hive",
+	"releases":             "domain/release",
 	"servers":              "db/lease",
 	"session_events":       "domain/session",
 	"sessions":             "domain/session",
@@ -186,9 +188,8 @@ var reads = map[string]string{
 	"onboarding -> memberships":   landed,
 	"onboarding -> repos":         ladder,
 
-	"overview -> pull_actions": glance,
-	"overview -> pulls":        glance,
-	"overview -> repos":        glance,
+	"overview -> pulls": glance,
+	"overview -> repos": glance,
 
 	"actor -> boxes":          acted,
 	"actor -> former_members": acted,

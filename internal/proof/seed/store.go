@@ -202,6 +202,26 @@ var (
 	SetStart     = db.S(`UPDATE tasks SET stacked_on = $2, start_sha = $3 WHERE id = $1`)
 	SetReport    = db.S(`UPDATE runs SET report = $2 WHERE id = $1`)
 	EndRun       = db.S(`UPDATE runs SET ended_at = 1, state = 'ended' WHERE id = $1`)
+	// RunEnds ends a run at a time in microseconds with an outcome, RunLost says why it failed,
+	// and RunBegan when it began.
+	RunEnds  = db.S(`UPDATE runs SET ended_at = $2, outcome = $3, state = 'ended' WHERE id = $1`)
+	RunLost  = db.S(`UPDATE runs SET failure_kind = $2 WHERE id = $1`)
+	RunBegan = db.S(`UPDATE runs SET created_at = $2, started_at = $2 WHERE id = $1`)
+	// QueueTask has a task wait since a time, in microseconds, and AskAt has a question asked then.
+	QueueTask = db.S(`UPDATE tasks SET queued_at = $2 WHERE id = $1`)
+	AskAt     = db.S(`UPDATE pull_actions SET requested_at = $2 WHERE id = $1`)
+	// SetCapacity gives a key so many calls at once, RunsOn has a task held by a run, CallsAt has a
+	// session call a provider, and AddLane gives an account three ready tasks at a priority.
+	SetCapacity = db.S(`UPDATE provider_keys SET capacity = $2 WHERE id = $1`)
+	RunsOn      = db.S(`UPDATE tasks SET run_id = $2, status = 'running' WHERE id = $1`)
+	CallsAt     = db.S(`UPDATE sessions SET provider = $2 WHERE id = $1`)
+	AddLane     = db.S(`INSERT INTO queue_lanes (account_id, repo_id, template, priority, ready, place, head_at)
+		VALUES ($1, $2, 'default', $3, 3, 0, 1)`)
+	// LaneSays is a report of a lane by the program 0.9, and its metrics.
+	LaneSays = db.S(`INSERT INTO lane_reports (task_id, lane, runner, at, metrics) VALUES ($1, 'scouts', '0.9', $2, $3)`)
+	// AddKey gives an account a key of a model provider, with a status, that opens nothing.
+	AddKey = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, masked, sealed, kind, status, created_at)
+		VALUES ($1, $2, 'anthropic', $1, '', '', 'metered', $3, 0)`)
 
 	RevokeTokens = db.S(`UPDATE tokens SET revoked_at = $1`) // of every account
 	PutTemplate  = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, $3, 0, 0)
@@ -228,3 +248,6 @@ type addIssueArgs struct {
 	ID, AccountID, RepoID, Title string
 	Number, CreatedAt            int64
 }
+
+// LanesSaid lists what lanes have said of tasks.
+var LanesSaid = db.Q[string](`SELECT task_id || ' ' || lane || ' ' || metrics FROM lane_reports ORDER BY task_id`)

@@ -1,0 +1,152 @@
+// Package release keeps the ledger of the programs that boxes may run, by channel, version and build
+// target. Each is signed; what a signature says binds the bytes to their channel, version and target,
+// so that nobody who serves them can hand out one for another. A release can be halted, which takes
+// it from what can be installed, and restored.
+//
+// The program of the server itself is the one release of the channel builtin, for its own target,
+// signed by a key of the server.
+//
+//   - release.go: the Service, what is signed, and the server's own program
+//   - ops.go, events.go: capabilities and events
+//   - store.go: the statements
+package release
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/id"
+	"yardmaster/internal/minisign"
+	"yardmaster/internal/needs"
+)
+
+// BuiltIn is the channel of the server's own program.
+const BuiltIn = "builtin"
+
+// keyPurpose is what the server's key that signs its own program is derived for.
+const keyPurpose = "releases"
+
+// Signers are the keys of the server.
+type Signers interface {
+	// Signers returns the private keys for a purpose, the present one first.
+	Signers(purpose string) []ed25519.PrivateKey
+}
+
+// Needs are the dependencies of Service.
+type Needs struct {
+	DB      *db.DB
+	Ring    Signers
+	Logger  *slog.Logger
+	Version string // of this program
+	Commit  string // from which it was built; empty: that is not known
+}
+
+// Service keeps the ledger.
+type Service struct{ Needs }
+
+// New makes a Service of n. It panics if a required field of n is nil.
+func New(n Needs) *Service {
+	needs.Whole(n)
+	return &Service{Needs: n}
+}
+
+// Subject is what a signature is about besides the bytes.
+type Subject struct{ Channel, Version, Target, SHA256 string }
+
+// String is the trusted comment of the signature.
+func (s Subject) String() string {
+	return fmt.Sprintf("yardmaster channel:%s version:%s target:%s sha256:%s", s.Channel, s.Version, s.Target, s.SHA256)
+}
+
+// sums are the digests of a program.
+type sums struct {
+	size int64
+	sha  string
+	file [minisign.DigestSize]byte
+}
+
+// measured are the digests of this program, which does not change while it runs.
+var measured = sync.OnceValues(func() (sums, error) { return measure("/proc/self/exe") })
+
+func measure(path string) (out sums, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return out, err
+	}
+	defer f.Close()
+	sha := sha256.New()
+	counted := &counter{}
+	if out.file, err = minisign.Digest(io.TeeReader(f, io.MultiWriter(sha, counted))); err != nil {
+		return out, err
+	}
+	out.size, out.sha = counted.n, hex.EncodeToString(sha.Sum(nil))
+	return out, nil
+}
+
+// counter counts what is written.
+type counter struct{ n int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return len(p), nil
+}
+
+// retry is how long after a failure the server's program is published again.
+const retry = time.Minute
+
+// Loop publishes the server's own program once, and waits for the end of ctx.
+func (s *Service) Loop(ctx context.Context) error {
+	for {
+		err := s.PublishOwn(ctx)
+		if err == nil {
+			<-ctx.Done()
+			return nil
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		s.Logger.Warn("the server's own program is not in the ledger of releases", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(retry):
+		}
+	}
+}
+
+// PublishOwn puts the server's own program into the ledger, unless it is there. One that has no
+// version is not a release. Nodes of one version that differ replace each other's row.
+func (s *Service) PublishOwn(ctx context.Context) error {
+	if !versions.MatchString(s.Version) {
+		return nil
+	}
+	of, err := measured()
+	if err != nil {
+		return err
+	}
+	signer := s.Ring.Signers(keyPurpose)[0]
+	r := row{
+		ID: id.New(), Channel: BuiltIn, Version: s.Version, Target: runtime.GOOS + "/" + runtime.GOARCH, Size: of.size, SHA256: of.sha,
+		CommitSHA: s.Commit, BuiltWith: runtime.Version(), SignedBy: minisign.KeyOf(signer.Public().(ed25519.PublicKey)).String(),
+	}
+	r.Signature = minisign.Sign(signer, of.file, r.subject().String())
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		r.PublishedAt = tx.Now
+		_, err := put.Exec(tx, r)
+		return err
+	})
+}
+
+func (r row) subject() Subject {
+	return Subject{Channel: r.Channel, Version: r.Version, Target: r.Target, SHA256: r.SHA256}
+}
