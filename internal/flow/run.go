@@ -202,6 +202,19 @@ type RunAsks struct{}
 // OfRuns lists the ids of the asks that runs filed.
 func (RunAsks) OfRuns(tx *db.Tx, runIDs []string) ([]string, error) { return ask.OfRuns(tx, runIDs) }
 
+// PageRuns tells of the runs that write pages of a knowledge base. It is kb.Runs.
+type PageRuns struct{}
+
+// OfRepo tells whether tx.Account has a run of the id in a repository.
+func (PageRuns) OfRepo(tx *db.Tx, runID, repoID string) (bool, error) {
+	taskID, ok, err := run.TaskOf(tx, runID)
+	if err != nil || !ok {
+		return false, err
+	}
+	t, ok, err := task.Get(tx, tx.Account, taskID)
+	return ok && t.RepoID == repoID, err
+}
+
 // RunLogs implements ci.Logs.
 type RunLogs struct{}
 
