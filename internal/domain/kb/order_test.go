@@ -125,7 +125,9 @@ func file(tx *db.Tx, repoID string, p paper) error {
 		return err
 	}
 	var before map[string]byte
-	row := pageRow{Body: p.Body, headRow: headRow{RepoID: repoID, Slug: p.Slug, Ord: index.NextOrd, Title: p.Title, Version: old.Version + 1}}
+	row := pageRow{Body: p.Body, headRow: headRow{
+		RepoID: repoID, Slug: p.Slug, Ord: index.NextOrd, Title: p.Title, Version: old.Version + 1,
+	}}
 	row.Links.V, row.Files.V, row.StaleFiles.V = []string{}, []string{}, []string{}
 	row.CreatedAt, row.UpdatedAt = tx.Now, db.Time(p.updated)
 	if had {
@@ -174,7 +176,7 @@ func TestSameOrderOnBothDatabases(t *testing.T) {
 		}
 		gone := rapid.IntRange(0, len(papers)-1).Draw(rt, "gone")
 		for _, d := range all {
-			ctx := policy.With(db.WithAccount(t.Context(), "acme"), policy.Actor{Credential: policy.Session, UserID: "ada", AccountID: "acme"})
+			ctx := policy.With(db.WithAccount(t.Context(), "acme"), policy.Actor{Credential: policy.Session, UserID: "ada"})
 			err := d.Write(ctx, func(tx *db.Tx) error {
 				if err := seed.Add(tx, seed.Repo{ID: repoID, Account: "acme", Owner: "acme", Name: repoID}); err != nil {
 					return err
