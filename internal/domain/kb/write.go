@@ -218,8 +218,8 @@ func textOfPeople(lost []string) error {
 		runes := []rune(p)
 		shown = append(shown, string(runes[:min(len(runes), 200)]))
 	}
-	return fault.Newf(fault.Conflict, "text-of-people", "The text lacks %d paragraphs that people wrote, which only a person takes out; "+
-		"paragraphs has the beginning of them.", len(lost)).With("paragraphs", shown)
+	return fault.Newf(fault.Conflict, "text-of-people", "The text lacks what people wrote, which only a person takes out: %d of "+
+		"their paragraphs.", len(lost)).With("paragraphs", shown)
 }
 
 // resolve lists the pages that a draft leads to. It fails with fault.Unprocessable if a link
@@ -254,8 +254,8 @@ func (s *Service) resolve(tx *db.Tx, repoID string, d *draft) ([]string, error) 
 		}
 	}
 	if len(nowhere) > 0 {
-		return nil, fault.Newf(fault.Unprocessable, "link-unresolved", "%d links lead to no page of the repository and to no file of "+
-			"provenance.files. Write the pages that they name first, or leave them out.", len(nowhere)).
+		return nil, fault.Newf(fault.Unprocessable, "link-unresolved", "Links lead to no page of the repository and to no file of "+
+			"provenance.files: %d of them. Write the pages that they name first, or leave them out.", len(nowhere)).
 			With("unresolved", nowhere[:min(len(nowhere), 20)])
 	}
 	return once(targets), nil
