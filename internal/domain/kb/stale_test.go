@@ -70,7 +70,9 @@ func onGit(t *testing.T, fn func(h *home)) {
 // commit makes a commit on main, and tells of the push; "" takes a file out.
 func (h *home) commit(files map[string]string) {
 	h.t.Helper()
-	o := codehost.WriteOptions{Branch: "main", Parent: h.head, Title: "Change", Author: person, Committer: person, Files: map[string][]byte{}}
+	o := codehost.WriteOptions{
+		Branch: "main", Parent: h.head, Title: "Change", Author: person, Committer: person, Files: map[string][]byte{},
+	}
 	for name, content := range files {
 		if content == "" {
 			o.Remove = append(o.Remove, name)

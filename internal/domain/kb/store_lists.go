@@ -131,17 +131,21 @@ func (s stored) reindex(ord int64, diff map[string]byte) error {
 	if err != nil {
 		return err
 	}
-	err = inRows(s.tx, change.put, func() *db.Builder {
+	if err := s.save(change.put); err != nil {
+		return err
+	}
+	return s.rewordAll(change)
+}
+
+// save writes lists of pages.
+func (s stored) save(lists []block) error {
+	return inRows(s.tx, lists, func() *db.Builder {
 		return db.Build(`INSERT INTO kb_terms (repo_id, term, block, posts) VALUES `)
 	}, func(b block) any {
 		return db.Tuple(s.repoID, b.Term, b.Block, b.Posts)
 	}, func(b *db.Builder) *db.Builder {
 		return b.SQL(` ON CONFLICT (repo_id, term, block) DO UPDATE SET posts = excluded.posts RETURNING block`)
 	})
-	if err != nil {
-		return err
-	}
-	return s.rewordAll(change)
 }
 
 // rewordAll writes the lists of the dictionary that change.
