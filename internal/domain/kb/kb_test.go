@@ -277,3 +277,24 @@ func TestReferences(t *testing.T) {
 		}
 	}
 }
+
+// An address of a page is written in one way, but for a slash in its slug.
+func TestAddressesOfPages(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, w wiki) {
+		w.want(201, "acme", "PUT", "/v1/kb/web/pages/a/b", put("x"), nil)
+		for path, status := range map[string]int{
+			"a/b": 200, "a%2Fb": 200, "%61/b": 200, "a//b": 404, "a/b/": 404, "a/./b": 404, "a/../a/b": 404, "a": 404, "": 404, "A/b": 404,
+			"a%2F%2Fb": 404, "a/b%00": 404,
+		} {
+			if rec := w.send("acme", "GET", "/v1/kb/web/pages/"+path, ""); rec.Code != status {
+				t.Errorf("%s: %d, want %d", path, rec.Code, status)
+			}
+		}
+		for path, status := range map[string]int{"": 405, "/": 400, "/a%2Fc": 201, "/a//d": 404, "/..": 404, "/-a": 400, "/a/.b": 400} {
+			if rec := w.send("acme", "PUT", "/v1/kb/web/pages"+path, put("x")); rec.Code != status {
+				t.Errorf("PUT %s: %d, want %d: %s", path, rec.Code, status, rec.Body)
+			}
+		}
+	})
+}

@@ -183,10 +183,11 @@ type putIn struct {
 	IfVersion  *int64   `json:"if_version,omitempty" minimum:"0" example:"2" doc:"the version that is replaced, else 409; 0: there is no page"`
 }
 
-// PutPage is the answer of kb.page_upsert.
+// PutPage is the answer of kb.page_upsert. It lacks the text, which the caller has: answers
+// are kept for those who send a request again.
 type PutPage struct {
-	_ struct{} `doc:"A page as it was written." schema:"WrittenKnowledgePage"`
-	Page
+	_ struct{} `doc:"A page as it was written, without its text." schema:"WrittenKnowledgePage"`
+	PageRow
 	Created bool `json:"created" doc:"whether there was none"`
 }
 
@@ -209,11 +210,7 @@ func (s *Service) put(ctx context.Context, in putIn) (out PutPage, err error) {
 	words := entries(text{d.Slug, d.Title, d.Body})
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		now, created, err := s.write(tx, in.RepoID, &d, words)
-		if err != nil {
-			return err
-		}
-		out.Created = created
-		out.Page, err = whole(tx, &now)
+		out = PutPage{PageRow: now.wire(), Created: created}
 		return err
 	})
 	return out, err

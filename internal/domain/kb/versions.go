@@ -121,7 +121,7 @@ type restoreIn struct {
 	IfVersion *int64 `json:"if_version,omitempty" minimum:"1" example:"3" doc:"the version that is replaced, else 409"`
 }
 
-func (s *Service) restore(ctx context.Context, in restoreIn) (out Page, err error) {
+func (s *Service) restore(ctx context.Context, in restoreIn) (out PageRow, err error) {
 	var v versionRow
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		v, err = at(tx, in.RepoID, in.Slug, in.Version)
@@ -137,9 +137,7 @@ func (s *Service) restore(ctx context.Context, in restoreIn) (out Page, err erro
 	words := entries(text{d.Slug, d.Title, d.Body})
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		now, _, err := s.write(tx, in.RepoID, &d, words)
-		if err == nil {
-			out, err = whole(tx, &now)
-		}
+		out = now.wire()
 		return err
 	})
 	return out, err
