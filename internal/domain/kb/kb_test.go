@@ -48,7 +48,8 @@ func onBoth(t *testing.T, fn func(t *testing.T, w wiki)) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
 			for _, row := range []seed.Row{
-				seed.Account{ID: "acme"}, seed.Account{ID: "rival"}, seed.Repo{ID: "web", Account: "acme"}, seed.Repo{ID: "shop", Account: "rival"},
+				seed.Account{ID: "acme"}, seed.Account{ID: "rival"}, seed.Repo{ID: "web", Account: "acme"},
+				seed.Repo{ID: "shop", Account: "rival"},
 			} {
 				if err := seed.Add(tx, row); err != nil {
 					return err
@@ -63,7 +64,9 @@ func onBoth(t *testing.T, fn func(t *testing.T, w wiki)) {
 		h := rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
 			Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
 				account, machine := strings.CutSuffix(p.Account, " machine")
-				a := policy.Actor{Credential: policy.PAT, CredentialID: "t", AccountID: account, Scopes: policy.Scopes(policy.ReadKB, policy.WriteKB)}
+				a := policy.Actor{
+					Credential: policy.PAT, CredentialID: "t", AccountID: account, Scopes: policy.Scopes(policy.ReadKB, policy.WriteKB),
+				}
 				if !machine {
 					a.UserID = "ada"
 				}
@@ -151,7 +154,8 @@ func TestPagesOfOthersAreUnknown(t *testing.T) {
 			{"DELETE", "pages/overview", ""}, {"GET", "versions/overview", ""}, {"GET", "diff/overview", ""},
 			{"POST", "restore/overview", `{"version":1}`},
 		} {
-			foreign, unknown := w.send("rival", x.method, "/v1/kb/web/"+x.path, x.body), w.send("rival", x.method, "/v1/kb/none/"+x.path, x.body)
+			foreign := w.send("rival", x.method, "/v1/kb/web/"+x.path, x.body)
+			unknown := w.send("rival", x.method, "/v1/kb/none/"+x.path, x.body)
 			a := strings.ReplaceAll(foreign.Body.String(), "/kb/web/", "/kb/none/")
 			if foreign.Code != 404 || cutID(a) != cutID(unknown.Body.String()) {
 				t.Errorf("%s %s: %d\n%s\n%s", x.method, x.path, foreign.Code, a, unknown.Body)

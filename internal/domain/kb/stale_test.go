@@ -43,7 +43,7 @@ func onGit(t *testing.T, fn func(h *home)) {
 		hosts := codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: codehost.NoForge{}}})
 		h := &home{
 			Service: New(Needs{DB: d, Hub: event.NewHub(), Logger: slog.Default(), Hosts: hosts, Runs: runs{}}), t: t, host: host,
-			ctx: policy.With(db.WithAccount(t.Context(), "acme"), policy.Actor{Credential: policy.Session, UserID: "ada", AccountID: "acme"}),
+			ctx: policy.With(db.WithAccount(t.Context(), "acme"), policy.Actor{Credential: policy.Session, UserID: "ada"}),
 		}
 		err = d.Write(h.ctx, func(tx *db.Tx) error {
 			if err := seed.Add(tx, seed.Account{ID: "acme"}); err != nil {
@@ -56,7 +56,9 @@ func onGit(t *testing.T, fn func(h *home)) {
 		}
 		if err == nil {
 			h.head, err = host.FirstCommit(h.ctx, web, codehost.FirstOptions{
-				Branch: "main", Files: map[string][]byte{"Makefile": []byte("all:\n"), "src/a.go": []byte("package a\n"), "README.md": []byte("x\n")},
+				Branch: "main", Files: map[string][]byte{
+					"Makefile": []byte("all:\n"), "src/a.go": []byte("package a\n"), "README.md": []byte("x\n"),
+				},
 				Title: "Begin", Author: person, Committer: person, At: time.Unix(1_700_000_000, 0),
 			})
 		}
