@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/domain/hostlimit"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/issue"
+	"yardmaster/internal/domain/kb"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/quota"
@@ -37,6 +38,7 @@ func (a *App) keeper() *clock.Keeper {
 		idempotency.ClockSetBack,
 		intent.ClockSetBack,
 		issue.ClockSetBack,
+		kb.ClockSetBack,
 		mail.ClockSetBack,
 		mergequeue.ClockSetBack,
 		pull.ClockSetBack,

@@ -44,6 +44,7 @@ var groups = map[string]string{
 	"integration":    "Other systems of an account whose deliveries become asks.",
 	"invitation":     "Invitations to the platform and to an account.",
 	"issue":          "The issues of code hosts, and what became of each.",
+	"kb":             "What people and agents know about a repository, in pages.",
 	"mcp":            "The same capabilities as tools of the Model Context Protocol.",
 	"member":         "Who belongs to an account, with which role, and how they get in.",
 	"onboarding":     "The first steps of an account.",
@@ -83,14 +84,15 @@ var contents = []string{
 	"plan", "project", "issue", "pr", "review", "ask", "schedule", "escalation", "box", "template", "config", "ci", "system_prompt",
 	"project_secret", "secret", "blocker",
 	"self",
-	"session", "stream", "audit", "actor", "notification", "email_route", "push", "overview", "digest", "code_host", "inbound", "mail",
+	"session", "stream", "audit", "actor", "kb", "notification", "email_route", "push", "overview", "digest", "code_host", "inbound",
+	"mail",
 }
 
 // order is how a reader meets the groups: work, what carries it out, permissions,
 // then operators' groups.
 var order = []string{
 	"task", "ask", "schedule", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "notification",
-	"email_route", "push", "overview", "digest", "project", "box", "template", "config", "ci", "system_prompt",
+	"email_route", "push", "overview", "digest", "project", "kb", "box", "template", "config", "ci", "system_prompt",
 	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "actor",
 	"mcp", "webhook", "integration", "service", "operator_token", "access_request", "user", "grant", "code_host", "inbound", "mail",
 }

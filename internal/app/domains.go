@@ -44,6 +44,7 @@ import (
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/issue"
+	"yardmaster/internal/domain/kb"
 	"yardmaster/internal/domain/lfs"
 	"yardmaster/internal/domain/logsink"
 	"yardmaster/internal/domain/member"
@@ -131,6 +132,7 @@ type wired struct {
 	parts
 	ci       *ci.Service
 	issue    *issue.Service
+	kb       *kb.Service
 	pull     *pull.Service
 	merges   *mergequeue.Service
 	review   *review.Service
@@ -391,6 +393,7 @@ func (a *App) wire() parts {
 		Questions: flow.Questions{Pulls: p.pull}, Wishes: flow.ApprovalWishes{Notifications: p.notes},
 	}))
 	add(&p, onboarding.New(onboarding.Needs{DB: a.db, Rungs: flow.Rungs{Tasks: p.task, Queue: p.queue}}))
+	p.kb = add(&p, kb.New(kb.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Runs: flow.PageRuns{}}))
 	p.run = add(&p, run.New(run.Needs{
 		DB: a.db, Hub: a.hub, Tasks: p.task, Queue: p.queue, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease,
 		GatewayURL: a.base + "/gateway",

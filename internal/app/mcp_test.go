@@ -97,6 +97,9 @@ func TestForeignIsUnknownToTools(t *testing.T) {
 			bearer, theirs := y.apart()
 			bearer = entitled(o, bearer, operator, reader)
 			body := sampleBody(t, o)
+			if q := textFor[o.ID]; q != "" {
+				body = `{"q": "` + q + `"}`
+			}
 			unknown, failed := y.tool(o, bearer, nobodys, body)
 			isProblem(t, unknown, failed, 404, "not-found")
 			foreign, failed := y.tool(o, bearer, theirs, body)

@@ -82,6 +82,7 @@ func (y *yard) seed(account, login string) map[string]string {
 		"planId", "groupId", "fanoutId", "askId", "escalation", "schedule", "digest"} {
 		at[group] = id.Random()
 	}
+	at["repoId"] = at["project"]
 	at["userId"] = y.person("of-"+login, account, policy.Member)
 	y.in(account, func(tx *db.Tx) error {
 		later := tx.Micros() + 3600e6

@@ -103,6 +103,7 @@ func (a *App) subscribe(p wired) {
 func consumers(p wired) []event.Consumer {
 	return []event.Consumer{
 		flow.RefreshMerged(p.repo),
+		flow.CompareMerged(p.kb),
 		flow.MailQuestions(p.approval),
 		flow.TellWebhooks(p.webhook),
 		flow.Notify{Notifications: p.notes, Blockers: p.blocker, Pulls: p.pull, Actors: p.actor}.Consumer(),
@@ -113,6 +114,7 @@ func consumers(p wired) []event.Consumer {
 func (a *App) subscribeRepos(p wired) {
 	repo.PushedEvent.On(a.db, flow.NotePush(p.pull))
 	repo.PushedEvent.On(a.db, flow.FollowBase(p.ci))
+	repo.PushedEvent.On(a.db, p.kb.Pushed)
 	repo.Unsure.On(a.db, p.pull.Recheck)
 	repo.Lost.On(a.db, flow.StopLost(p.task))
 	repo.PolicyChanged.On(a.db, flow.RejudgeTasks(p.task))

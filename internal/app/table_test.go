@@ -170,7 +170,7 @@ func TestContract(t *testing.T) {
 		case !ok:
 			continue
 		}
-		if o.Method != c[0] || o.Path != c[1] {
+		if o.Method != c[0] || strings.ReplaceAll(o.Path, "...}", "}") != c[1] {
 			t.Errorf("%s is served at %s %s, and should be at %s %s", name, o.Method, o.Path, c[0], c[1])
 		}
 		// Rows whose access is narrower or wider than the scope they publish are

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/kb"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -17,6 +18,20 @@ func RefreshMerged(repos *repo.Service) event.Consumer {
 				return nil
 			}
 			return repos.RefreshSoon(tx, *e.RepoID)
+		},
+	}
+}
+
+// CompareMerged has the files of the pages of a repository compared after each merge in it: a
+// merge that the server makes is no push.
+func CompareMerged(pages *kb.Service) event.Consumer {
+	return event.Consumer{
+		Name: "kb.compare_merged", Kinds: []event.Any{pull.MergedEvent},
+		Handle: func(tx *db.Tx, e event.Recorded) error {
+			if e.RepoID == nil {
+				return nil
+			}
+			return pages.Moved(tx, *e.RepoID)
 		},
 	}
 }

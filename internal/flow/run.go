@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/kb"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/domain/repo"
@@ -47,7 +48,8 @@ func (RunSetup) Policy(tx *db.Tx, repoID string) (string, error) {
 // Notes are what is added to every brief, in this order: the system prompts of the
 // platform, the account, the repository, the template and the person who asked for
 // the work; the instructions of the policy file; the briefing of the box; what
-// people have answered; the secrets there are, by name.
+// people have answered; the pages of the knowledge base that matter, for work and scouts that
+// are not of a fork; the secrets there are, by name.
 func (s RunSetup) Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error) {
 	r, err := repoAnywhere(tx, t.RepoID)
 	if err != nil {
@@ -74,6 +76,15 @@ func (s RunSetup) Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error) 
 	}
 	if fork, err := ofFork(tx, t); err != nil || fork {
 		return notes, err
+	}
+	if t.Kind == task.KindWork || t.Kind == task.KindScout {
+		pages, err := kb.Brief(tx, t.RepoID, t.Title+"\n"+t.Problem, kb.BriefTokens)
+		if err != nil {
+			return nil, fmt.Errorf("pages: %w", err)
+		}
+		if pages != "" {
+			notes = append(notes, pages)
+		}
 	}
 	lent, err := s.Vaults.Usable(tx, t.RepoID)
 	if err != nil {
@@ -201,6 +212,19 @@ type RunAsks struct{}
 
 // OfRuns lists the ids of the asks that runs filed.
 func (RunAsks) OfRuns(tx *db.Tx, runIDs []string) ([]string, error) { return ask.OfRuns(tx, runIDs) }
+
+// PageRuns tells of the runs that write pages of a knowledge base. It is kb.Runs.
+type PageRuns struct{}
+
+// OfRepo tells whether tx.Account has a run of the id in a repository.
+func (PageRuns) OfRepo(tx *db.Tx, runID, repoID string) (bool, error) {
+	taskID, ok, err := run.TaskOf(tx, runID)
+	if err != nil || !ok {
+		return false, err
+	}
+	t, ok, err := task.Get(tx, tx.Account, taskID)
+	return ok && t.RepoID == repoID, err
+}
 
 // RunLogs implements ci.Logs.
 type RunLogs struct{}

@@ -173,8 +173,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		to.Path, to.RawPath = strings.TrimSuffix(to.Path, "/"), ""
 		req.URL = &to
 	}
-	_, pattern := s.mux.Handler(req)
-	_, pattern, _ = strings.Cut(strings.TrimSuffix(pattern, "{$}"), " ")
+	pattern := s.match(req)
 	var other methods // of a path that exists, but not with this method
 	if pattern == "" {
 		pattern = s.otherwise(req)
@@ -197,12 +196,24 @@ func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // empty if there is none.
 func (s *server) otherwise(req *http.Request) string {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
-		_, pattern := s.mux.Handler(&http.Request{Method: method, URL: req.URL, Host: req.Host})
-		if _, path, ok := strings.Cut(pattern, " "); ok {
-			return strings.TrimSuffix(path, "{$}")
+		if path := s.match(&http.Request{Method: method, URL: req.URL, Host: req.Host}); path != "" {
+			return path
 		}
 	}
 	return ""
+}
+
+// match returns the path of the row that answers a request; empty if there is none. A path of
+// the API that takes the rest has one: the way to it without its last slash, to which the mux
+// would send the caller on, is another path.
+func (s *server) match(req *http.Request) string {
+	_, pattern := s.mux.Handler(req)
+	_, pattern, _ = strings.Cut(strings.TrimSuffix(pattern, "{$}"), " ")
+	if strings.HasPrefix(pattern, "/v1/") && strings.HasSuffix(pattern, "...}") &&
+		strings.Count(req.URL.EscapedPath(), "/") < strings.Count(pattern, "/") {
+		return ""
+	}
+	return pattern
 }
 
 func (s *server) route(m methods) http.Handler {

@@ -64,7 +64,7 @@ var uncounted = map[string]string{
 	"former_members": "seat", "grants": "server", "host_checks": "part", "host_commands": "part", "host_deliveries": "expires",
 	"host_heads": "part", "host_intents": "expires", "host_limits": "server", "host_owners": "seat", "host_paces": "server",
 	"host_redeliveries": "expires", "host_tokens": "seat", "idempotency_keys": "expires", "identities": "seat", "installations": "seat",
-	"lfs_objects": "part", "log_sinks": "seat",
+	"kb_grams": "part", "kb_indexes": "seat", "kb_links": "part", "kb_terms": "part", "lfs_objects": "part", "log_sinks": "seat",
 	"invitations": "expires", "issue_handoffs": "part", "issue_walks": "seat", "mail_outages": "server", "mail_refusals": "server",
 	"mails": "expires", "memberships": "seat", "merge_batches": "part", "merge_entries": "part", "merge_results": "expires",
 	"meta": "server", "notification_choices": "seat", "notification_mails": "expires", "notification_people": "seat",

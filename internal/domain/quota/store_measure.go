@@ -73,6 +73,10 @@ const countedTables = `
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(sealed)), 0) FROM secrets WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(title) + octet_length(body)), 0) FROM schedules WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(COALESCE(octet_length(policy_yml), 0)), 0) FROM repos WHERE account_id = $1
+	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(k.body) + octet_length(k.title)), 0)
+		FROM repos r JOIN kb_pages k ON k.repo_id = r.id WHERE r.account_id = $1
+	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(k.body) + octet_length(k.title)), 0)
+		FROM repos r JOIN kb_versions k ON k.repo_id = r.id WHERE r.account_id = $1
 	UNION ALL SELECT COUNT(*), 0 FROM tokens WHERE account_id = $1`
 
 var (

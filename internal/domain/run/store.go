@@ -306,6 +306,13 @@ func (s *Service) Active(tx *db.Tx, boxIDs []string, accountID string) (map[stri
 	return out, err
 }
 
+// TaskOf returns the id of the task of a run of tx.Account. ok is false if there is no such
+// run.
+func TaskOf(tx *db.Tx, runID string) (taskID string, ok bool, err error) {
+	r, ok, err := selectOfAccount.Maybe(tx, tx.Account, runID)
+	return r.TaskID, ok, err
+}
+
 // Record says how a run was carried out.
 type Record struct {
 	Template       string

@@ -192,6 +192,7 @@ var between = map[string]string{
 	"domain/creation -> domain/repo":     "a repository that a host has made is made known in the transaction that notes it",
 	"domain/pull -> domain/pull/moves":   "what happens next to a pull request is decided from its facts alone, apart from their rows",
 	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",
+	"domain/kb -> domain/repo":           "a page is of a repository, and goes by its default branch",
 	"domain/issue -> domain/repo":        "an issue is triaged under the policy of its repository",
 	"domain/command -> domain/repo":      "a command is about a repository, at its host",
 	"domain/command -> domain/intent":    "the answer to a command is put in the transaction that carries it out",

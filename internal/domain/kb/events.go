@@ -1,0 +1,31 @@
+package kb
+
+import (
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+// audience is the scope that a reader needs for the events of pages.
+var audience = event.Audience(policy.ReadKB)
+
+// The data of the events. The object of an event is the page's slug, or the repository.
+type (
+	writtenData struct {
+		Version int64   `json:"version" doc:"the version that it has"`
+		Bytes   int     `json:"bytes" doc:"of its text"`
+		RunID   *string `json:"run_id" doc:"the run that wrote it; null: no run"`
+		From    *int64  `json:"from" doc:"the version that was put back; null: it was written anew"`
+	}
+	outdatedData struct {
+		Commit string   `json:"commit" doc:"the commit of the default branch that has other files"`
+		Pages  int      `json:"pages" doc:"how many pages are stale since"`
+		Slugs  []string `json:"slugs" doc:"the first 50 of them"`
+	}
+)
+
+// The events of the knowledge base.
+var (
+	writtenEvent  = event.Declare[writtenData]("kb.page_written", audience, "A page of the knowledge base was written or replaced.")
+	deletedEvent  = event.Declare[event.None]("kb.page_deleted", audience, "A page of the knowledge base was deleted.")
+	outdatedEvent = event.Declare[outdatedData]("kb.pages_outdated", audience, "Files that pages were written from have changed.")
+)
