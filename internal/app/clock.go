@@ -5,6 +5,7 @@ import (
 	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/approval"
+	"yardmaster/internal/domain/artifact"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/backlog"
 	"yardmaster/internal/domain/box"
@@ -34,6 +35,7 @@ func (a *App) keeper() *clock.Keeper {
 	return &clock.Keeper{DB: a.db, Logger: a.log, Waits: []func(*db.Tx) error{
 		a.parts.run.ClockSetBack,
 		approval.ClockSetBack,
+		artifact.ClockSetBack,
 		ask.ClockSetBack,
 		backlog.ClockSetBack,
 		box.ClockSetBack,

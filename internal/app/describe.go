@@ -29,6 +29,7 @@ var groups = map[string]string{
 	"account":        "The account that a credential acts on, and what operators of the platform see and decide.",
 	"actor":          "Who did something, by name.",
 	"ask":            "Things that are wanted and not scheduled yet.",
+	"artifact":       "Reports, pictures and builds that agents and people have stored.",
 	"audit":          "The record of every change.",
 	"billing":        "Model keys, what is spent through them, and the monthly cap.",
 	"ci":             "The checks of commits, which boxes run, and what they wrote.",
@@ -80,8 +81,8 @@ var contents = []string{
 	"service", "account", "org_sso", "member", "invitation", "token", "operator_token", "access_request", "user", "billing", "grant",
 	"onboarding", "mcp", "webhook", "integration",
 	"task.create", "task.list", "task.stalls", "task",
-	"plan", "project", "issue", "pr", "review", "ask", "schedule", "escalation", "box", "template", "config", "ci", "system_prompt",
-	"project_secret", "secret", "blocker",
+	"plan", "project", "issue", "pr", "review", "ask", "schedule", "escalation", "box", "template", "config", "ci", "artifact",
+	"system_prompt", "project_secret", "secret", "blocker",
 	"self",
 	"session", "stream", "audit", "actor", "notification", "email_route", "push", "overview", "digest", "code_host", "inbound", "mail",
 }
@@ -90,7 +91,7 @@ var contents = []string{
 // then operators' groups.
 var order = []string{
 	"task", "ask", "schedule", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "notification",
-	"email_route", "push", "overview", "digest", "project", "box", "template", "config", "ci", "system_prompt",
+	"email_route", "push", "overview", "digest", "project", "box", "template", "config", "ci", "artifact", "system_prompt",
 	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "actor",
 	"mcp", "webhook", "integration", "service", "operator_token", "access_request", "user", "grant", "code_host", "inbound", "mail",
 }

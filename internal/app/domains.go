@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/actor"
 	"yardmaster/internal/domain/approval"
+	"yardmaster/internal/domain/artifact"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/audit"
 	"yardmaster/internal/domain/backlog"
@@ -119,6 +120,7 @@ type parts struct {
 	hosts   *connection.Service
 	quota   *quota.Service
 	lfs     *lfs.Service
+	kept    *artifact.Service
 }
 
 // wired are the domains while they are connected to each other: parts, and those
@@ -300,6 +302,10 @@ func (a *App) wire() parts {
 	p.quota = add(&p, quota.New(quota.Needs{DB: a.db, Logger: a.log, Sizes: a.host, Clock: a.clock}))
 	p.lfs = add(&p, lfs.New(lfs.Needs{
 		DB: a.db, Ring: a.ring, Objects: a.blob, Repos: flow.LFSRepos{}, Room: p.quota, Logger: a.log, BaseURL: a.base, Clock: a.now,
+	}))
+	p.kept = add(&p, artifact.New(artifact.Needs{
+		DB: a.db, Hub: a.hub, Ring: a.ring, Objects: a.blob, Places: flow.ArtifactPlaces{}, Room: p.quota, Logger: a.log, BaseURL: a.base,
+		KeepRun: days(a.cfg.KeepRunFiles), Keep: days(a.cfg.KeepFiles),
 	}))
 	p.ci = add(&p, ci.New(ci.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},

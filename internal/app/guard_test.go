@@ -152,6 +152,7 @@ func sampleBody(t *testing.T, o op.Op) string {
 var byName = map[string]string{
 	"template.set":      "makes what is not there",
 	"template.delete":   "deleting twice is no error",
+	"artifact.delete":   "deleting twice is no error",
 	"secret.set":        "makes what is not there",
 	"secret.delete":     "deleting twice is no error",
 	"config.set":        "makes what is not there",

@@ -125,7 +125,9 @@ func TestShownIsInert(t *testing.T) {
 			if want == "" && kind != "application/octet-stream" && kind != "application/pdf" && kind != "application/json" {
 				t.Errorf("%s is served as %s", stored, kind)
 			}
-			for _, other := range []string{strings.Replace(address, "show=image", "show=text%2Fhtml&x=", 1), address + "&show=text%2Fhtml"} {
+			for _, other := range []string{
+				strings.Replace(address, "show=image", "show=text%2Fhtml&x=", 1), address + "&show=text%2Fhtml",
+			} {
 				if status, _, _ := call(t, "GET", other, "", nil); other != address && status != 403 {
 					t.Errorf("%s was changed: %d", stored, status)
 				}

@@ -1925,6 +1925,29 @@ CREATE TABLE due (
 CREATE INDEX due_ready ON due (queue, suspect, lane, due_at) WHERE state = 'ready';
 CREATE INDEX due_later ON due (due_at) WHERE state IN ('waits', 'held');
 CREATE INDEX host_deliveries_open ON host_deliveries (host, guid) WHERE ended_at IS NULL;
+CREATE TABLE artifacts (
+  id           TEXT PRIMARY KEY,
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  run_id       TEXT,
+  task_id      TEXT,
+  repo_id      TEXT,
+  name         TEXT NOT NULL,
+  media_type   TEXT NOT NULL,
+  size         BIGINT NOT NULL,             -- bytes; 0 when the object is gone
+  visibility   TEXT NOT NULL,               -- run, account or public
+  created_by   TEXT NOT NULL,
+  created_at   BIGINT NOT NULL,
+  stored_at    BIGINT,                      -- NULL: the upload has not arrived
+  missing_at   BIGINT,                      -- when the store was found to have lost it; NULL: it has it
+  shared_until BIGINT,                      -- when the last link ends
+  expires_at   BIGINT NOT NULL,
+  deleted_at   BIGINT,
+  due_at       BIGINT NOT NULL              -- when a loop looks at it
+);
+CREATE INDEX artifacts_account ON artifacts (account_id, created_at, id);
+CREATE INDEX artifacts_run ON artifacts (run_id);
+CREATE INDEX artifacts_task ON artifacts (task_id);
+CREATE INDEX artifacts_due ON artifacts (due_at);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2036,4 +2059,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (108, 331, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (109, 340, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (110, 341, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (111, 350, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (112, 390, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -73,12 +73,14 @@ const countedTables = `
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(sealed)), 0) FROM secrets WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(title) + octet_length(body)), 0) FROM schedules WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(COALESCE(octet_length(policy_yml), 0)), 0) FROM repos WHERE account_id = $1
+	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(name)), 0) FROM artifacts WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), 0 FROM tokens WHERE account_id = $1`
 
 var (
 	recordsOf = db.Q[recordsRow](`SELECT CAST(SUM(n) AS BIGINT) AS records, CAST(SUM(b) AS BIGINT) AS bytes FROM (` + countedTables + `) AS parts`)
 	objectsOf = db.Q[int64](`SELECT CAST((SELECT COALESCE(SUM(size), 0) FROM ci_logs WHERE account_id = $1)
-		+ (SELECT COALESCE(SUM(size), 0) FROM lfs_objects WHERE account_id = $1) AS BIGINT) AS bytes`)
+		+ (SELECT COALESCE(SUM(size), 0) FROM lfs_objects WHERE account_id = $1)
+		+ (SELECT COALESCE(SUM(size), 0) FROM artifacts WHERE account_id = $1) AS BIGINT) AS bytes`)
 
 	newcomers = db.S(`INSERT INTO account_measures (account_id, due_at) SELECT a.id, $1 FROM accounts a
 		WHERE NOT EXISTS (SELECT 1 FROM account_measures m WHERE m.account_id = a.id)`)

@@ -36,6 +36,7 @@ var owner = map[string]string{
 	"ci_broken_bases":      "domain/ci",
 	"ci_failures":          "domain/ci",
 	"ci_fingerprints":      "domain/ci",
+	"artifacts":            "domain/artifact",
 	"ci_logs":              "domain/ci",
 	"ci_reports":           "domain/ci",
 	"ci_reruns":            "domain/ci",
@@ -236,6 +237,7 @@ var reads = map[string]string{
 	"queue -> tasks":          "hot: the next task of a lane, the places of a page and the tasks that wait for the same are each one statement",
 
 	"quota -> accounts":          "hot: what an account may have and has is one statement, for every request that is not remembered",
+	"quota -> artifacts":         stored,
 	"quota -> asks":              stored,
 	"quota -> audit":             stored,
 	"quota -> blockers":          stored,
