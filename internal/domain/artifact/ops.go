@@ -290,14 +290,13 @@ func (s *Service) get(ctx context.Context, in idIn) (out Download, err error) {
 // DeletedArtifact is the answer of artifact.delete.
 type DeletedArtifact struct {
 	_       struct{} `doc:"What artifact.delete did." schema:"DeletedArtifact"`
-	ID      string   `json:"id" format:"uuid" doc:"id of the artifact"`
 	Deleted bool     `json:"deleted" doc:"false: there was none"`
 }
 
 func (s *Service) delete(ctx context.Context, in idIn) (out DeletedArtifact, err error) {
 	var r row
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		out = DeletedArtifact{ID: in.ID}
+		out = DeletedArtifact{}
 		if !id.Valid(in.ID) {
 			return nil
 		}
