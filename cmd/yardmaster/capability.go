@@ -28,21 +28,22 @@ var ops = sync.OnceValue(func() map[string]*app.Op {
 // rooms are the domains that have the capabilities of a group, where they are not in the
 // one of its name alone.
 var rooms = map[string][]string{
-	"account":        {"oss"},
-	"billing":        {"modelkey", "budget"},
-	"config":         {"prompt"},
-	"email_route":    {"emailroute"},
-	"integration":    {"tracker", "source"},
-	"notification":   {"webhook", "notification"},
-	"org_sso":        {"sso"},
-	"plan":           {"plan", "budget"},
-	"pr":             {"pull", "talk", "approval", "mergequeue"},
-	"project":        {"repo", "creation", "onboarding", "overview", "task"},
-	"project_secret": {"vault"},
-	"review":         {"review", "talk"},
-	"secret":         {"vault"},
-	"self":           {"hosttoken", "box"},
-	"task":           {"task", "run", "queue", "budget"},
+	"account":                {"oss"},
+	"billing":                {"modelkey", "budget"},
+	"config":                 {"prompt"},
+	"builtin_dashboard_sync": {"dashboard"},
+	"email_route":            {"emailroute"},
+	"integration":            {"tracker", "source"},
+	"notification":           {"webhook", "notification"},
+	"org_sso":                {"sso"},
+	"plan":                   {"plan", "budget"},
+	"pr":                     {"pull", "talk", "approval", "mergequeue"},
+	"project":                {"repo", "creation", "onboarding", "overview", "task"},
+	"project_secret":         {"vault"},
+	"review":                 {"review", "talk"},
+	"secret":                 {"vault"},
+	"self":                   {"hosttoken", "box"},
+	"task":                   {"task", "run", "queue", "budget"},
 }
 
 // one is the capability of an id; nil if there is none. The domains that may have it are

@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/creation"
+	"yardmaster/internal/domain/dashboard"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/hostlimit"
@@ -41,6 +42,7 @@ func (a *App) keeper() *clock.Keeper {
 		box.ClockSetBack,
 		ci.ClockSetBack,
 		creation.ClockSetBack,
+		dashboard.ClockSetBack,
 		delivery.ClockSetBack,
 		digest.ClockSetBack,
 		hostlimit.ClockSetBack,

@@ -1948,6 +1948,38 @@ CREATE INDEX artifacts_account ON artifacts (account_id, created_at, id);
 CREATE INDEX artifacts_run ON artifacts (run_id);
 CREATE INDEX artifacts_task ON artifacts (task_id);
 CREATE INDEX artifacts_due ON artifacts (due_at);
+CREATE TABLE dashboards (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  owner_id   TEXT NOT NULL DEFAULT '', -- user; empty: the account shares it
+  name       TEXT NOT NULL,
+  name_key   TEXT NOT NULL,            -- the name in small letters
+  layout     TEXT NOT NULL,
+  builtin    TEXT,                     -- which of the built-in ones it is; NULL: none
+  version    BIGINT NOT NULL DEFAULT 0, -- of a built-in one
+  created_by TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX dashboards_name ON dashboards (account_id, owner_id, name_key);
+CREATE UNIQUE INDEX dashboards_builtin ON dashboards (account_id, builtin) WHERE builtin IS NOT NULL;
+CREATE TABLE dashboard_widgets (
+  id           TEXT PRIMARY KEY,
+  dashboard_id TEXT NOT NULL REFERENCES dashboards (id),
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  place        BIGINT NOT NULL,
+  spec         TEXT NOT NULL
+);
+CREATE INDEX dashboard_widgets_board ON dashboard_widgets (account_id, dashboard_id, place);
+CREATE TABLE dashboard_syncs (
+  id           TEXT PRIMARY KEY,
+  state        TEXT NOT NULL, -- queued, running or done
+  requested_by TEXT NOT NULL,
+  created_at   BIGINT NOT NULL,
+  due_at       BIGINT NOT NULL, -- until when another node leaves it alone
+  finished_at  BIGINT,
+  slot         BIGINT UNIQUE   -- 1 until it is done, so that there is one at a time; NULL then
+);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2060,4 +2092,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (109, 340, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (110, 341, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (111, 350, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (112, 390, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (113, 391, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -74,6 +74,8 @@ const countedTables = `
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(title) + octet_length(body)), 0) FROM schedules WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(COALESCE(octet_length(policy_yml), 0)), 0) FROM repos WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(name)), 0) FROM artifacts WHERE account_id = $1
+	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(name) + octet_length(layout)), 0) FROM dashboards WHERE account_id = $1
+	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(spec)), 0) FROM dashboard_widgets WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), 0 FROM tokens WHERE account_id = $1`
 
 var (

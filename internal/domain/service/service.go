@@ -149,6 +149,9 @@ var meanings = map[string]string{
 	"object-exists":            "An object is uploaded once. What is there stays as it is.",
 	"bytes-missing":            "The bytes of the artifact have not arrived, or are gone. Upload them first.",
 	"artifact-link-expired":    "The link of the artifact has expired. Whoever shared it can make another.",
+	"dashboard-exists":         "The name is that of another board; board_id and board_name say which. Send replace to rebuild it.",
+	"dashboard-builtin":        "Every account has the built-in boards; they are neither changed nor deleted. Make one of another name.",
+	"too-many-dashboards":      "The account, or a person in it, has as many boards as there may be. Delete one first.",
 	"queue-full":               "The account's queue has reached its cap. Wait as long as Retry-After says.",
 	"no-capacity":              "The account has no seat for an AI developer.",
 	"problem-is-only-link":     "The problem text is nothing but links to issues or pull requests. Say what is to be done.",
@@ -228,7 +231,7 @@ var meanings = map[string]string{
 	"webhook-unhealthy":     "Nothing is sent to the webhook, because an event used up its attempts there. Revive it (webhook.revive) once its address answers, or name another one.",
 	"not_redrivable": "Only an ask that was escalated because no judge answered goes back to triage. Look at its verdict, " +
 		"and file a new one.",
-	"import_in_flight":   "An import of the repository's backlog is queued or running; wait for its end.",
+	"import_in_flight":   "What was asked for before, an import or a pass, is queued or running; wait for its end.",
 	"repo_not_enabled":   "The repository is not enabled for Yardmaster.",
 	"pr_not_open":        "The pull request has been merged or closed.",
 	"fork":               "The branch of the pull request is in another repository, where agents never push.",

@@ -38,6 +38,9 @@ var owner = map[string]string{
 	"ci_fingerprints":      "domain/ci",
 	"artifacts":            "domain/artifact",
 	"ci_logs":              "domain/ci",
+	"dashboards":           "domain/dashboard",
+	"dashboard_widgets":    "domain/dashboard",
+	"dashboard_syncs":      "domain/dashboard",
 	"ci_reports":           "domain/ci",
 	"ci_reruns":            "domain/ci",
 	"ci_runs":              "domain/ci",
@@ -243,6 +246,8 @@ var reads = map[string]string{
 	"quota -> blockers":          stored,
 	"quota -> ci_logs":           stored,
 	"quota -> ci_runs":           stored,
+	"quota -> dashboard_widgets": stored,
+	"quota -> dashboards":        stored,
 	"quota -> digests":           stored,
 	"quota -> escalations":       stored,
 	"quota -> host_reviews":      stored,
@@ -306,10 +311,12 @@ var reads = map[string]string{
 	"fleet -> memberships":    mayTake,
 	"fleet -> queue_depths":   "hot: the accounts that a box of one person serves are those with a queue, in one statement",
 
-	"backlog -> repos":    "an import names the repository as its code host does",
-	"blocker -> runs":     "hot: a list of tasks says which blockers a parked run waits for",
-	"escalation -> repos": named,
-	"digest -> accounts":  told,
+	"backlog -> repos":      "an import names the repository as its code host does",
+	"blocker -> runs":       "hot: a list of tasks says which blockers a parked run waits for",
+	"escalation -> repos":   named,
+	"dashboard -> accounts": "a loop finds the accounts that lack the built-in boards, or have those of another version",
+
+	"digest -> accounts": told,
 }
 
 // foreign returns which tables of other packages each package reads and writes, as
