@@ -45,10 +45,10 @@ func (s *Service) present(ctx context.Context, r row) (bool, error) {
 	case there && r.StoredAt == nil:
 		err = s.arrive(ctx, r)
 	case there && r.MissingAt != nil:
-		err = s.note(ctx, func(tx *db.Tx) error { _, err := back.Exec(tx, r.ID); return err })
+		err = s.note(ctx, func(tx *db.Tx) error { _, err := missing.Exec(tx, r.ID, nil); return err })
 	case !there && r.StoredAt != nil && r.MissingAt == nil:
 		s.Logger.WarnContext(ctx, "the store of objects has lost an artifact", slog.String("artifact", r.ID))
-		err = s.note(ctx, func(tx *db.Tx) error { _, err := lost.Exec(tx, r.ID, tx.Now); return err })
+		err = s.note(ctx, func(tx *db.Tx) error { _, err := missing.Exec(tx, r.ID, tx.Now); return err })
 	}
 	return there, err
 }

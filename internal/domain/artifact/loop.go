@@ -89,7 +89,7 @@ func (s *Service) attend(ctx context.Context, r row, now time.Time) error {
 		return s.end(ctx, r, expired)
 	}
 	if r.StoredAt != nil {
-		return s.DB.Write(ctx, func(tx *db.Tx) error { _, err := settle.Exec(tx, r.ID); return err })
+		return s.DB.Write(ctx, func(tx *db.Tx) error { _, err := putOff.Exec(tx, r.ID, r.ExpiresAt); return err })
 	}
 	there, err := s.look(ctx, r)
 	switch {
@@ -148,7 +148,7 @@ func (s *Service) finish(ctx context.Context, r row) error {
 		last := r.CreatedAt.Add(abandoned)
 		switch {
 		case err != nil:
-			_, err := later.Exec(tx, r.ID, tx.Now.Add(longestWait))
+			_, err := putOff.Exec(tx, r.ID, tx.Now.Add(longestWait))
 			return err
 		case tx.Now.Before(last):
 			_, err := empty.Exec(tx, r.ID, last)

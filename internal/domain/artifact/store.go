@@ -45,16 +45,13 @@ var (
 	ofRun    = db.Q[int64](`SELECT COUNT(*) FROM artifacts WHERE run_id = $1`)
 
 	arrived = db.S(`UPDATE artifacts SET stored_at = $2, due_at = expires_at WHERE id = $1 AND stored_at IS NULL AND deleted_at IS NULL`)
-	lost    = db.S(`UPDATE artifacts SET missing_at = $2 WHERE id = $1 AND missing_at IS NULL`)
-	back    = db.S(`UPDATE artifacts SET missing_at = NULL WHERE id = $1`)
+	missing = db.S(`UPDATE artifacts SET missing_at = $2 WHERE id = $1`)
 	shared  = db.SWith[row](`UPDATE artifacts SET visibility = :visibility, shared_until = :shared_until, expires_at = :expires_at, due_at = :due_at
 		WHERE id = :id`)
 	hide    = db.S(`UPDATE artifacts SET deleted_at = $2, due_at = $2 WHERE id = $1`)
 	empty   = db.S(`UPDATE artifacts SET size = 0, due_at = $2 WHERE id = $1 AND deleted_at IS NOT NULL`)
-	later   = db.S(`UPDATE artifacts SET due_at = $2 WHERE id = $1 AND deleted_at IS NOT NULL`)
 	remove  = db.S(`DELETE FROM artifacts WHERE id = $1 AND deleted_at IS NOT NULL`)
-	settle  = db.S(`UPDATE artifacts SET due_at = expires_at WHERE id = $1 AND stored_at IS NOT NULL AND deleted_at IS NULL`)
-	putOff  = db.S(`UPDATE artifacts SET due_at = $2 WHERE id = $1 AND stored_at IS NULL AND deleted_at IS NULL`)
+	putOff  = db.S(`UPDATE artifacts SET due_at = $2 WHERE id = $1`)
 	anyDue  = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM artifacts WHERE due_at <= $1) AS any_due`)
 	takeDue = db.Q[row](`UPDATE artifacts SET due_at = $2 WHERE id IN
 		(SELECT id FROM artifacts WHERE due_at <= $1 ORDER BY due_at LIMIT $3) AND due_at <= $1 RETURNING ` + columns)

@@ -68,7 +68,9 @@ func (s *Service) sync(tx *db.Tx, each bool) error {
 			return err
 		}
 		r.NameKey, r.Version, r.UpdatedAt = strings.ToLower(r.Name), version, tx.Now
+		kind := createdEvent
 		if there {
+			kind = replacedEvent
 			_, err = update.Exec(tx, r)
 		} else {
 			r.ID, r.AccountID, r.Builtin, r.CreatedBy, r.CreatedAt = id.New(), tx.Account, &b.key, "system", tx.Now
@@ -81,7 +83,7 @@ func (s *Service) sync(tx *db.Tx, each bool) error {
 		if err := fillIn(tx, r, b.widgets); err != nil {
 			return err
 		}
-		if err := syncedEvent.Record(tx, event.Subject{ID: r.ID}, r.data(len(b.widgets))); err != nil {
+		if err := kind.Record(tx, event.Subject{ID: r.ID}, r.data(len(b.widgets))); err != nil {
 			return err
 		}
 	}
@@ -99,7 +101,7 @@ func (s *Service) sync(tx *db.Tx, each bool) error {
 // free is a name that no other shared board has: the given one, or one like it.
 func (s *Service) free(tx *db.Tx, name, boardID string) (string, error) {
 	for n, try := 1, name; ; n++ {
-		r, there, err := byName.Maybe(tx, nameArgs{tx.Account, "", strings.ToLower(try)})
+		r, there, err := byName.Maybe(tx, tx.Account, "", strings.ToLower(try))
 		if err != nil || !there || r.ID == boardID {
 			return try, err
 		}

@@ -24,7 +24,6 @@ var (
 	replacedEvent = event.Declare[nameData]("dashboard.replaced", audience, "A board was made anew in place of one of its name.")
 	updatedEvent  = event.Declare[nameData]("dashboard.updated", audience, "A board was renamed or laid out anew.")
 	deletedEvent  = event.Declare[nameData]("dashboard.deleted", audience, "A board was deleted.")
-	syncedEvent   = event.Declare[nameData]("dashboard.synced", audience, "A built-in board was made, or made anew.")
 
 	requestedEvent = event.Declare[whyData]("builtin_dashboard_sync.enqueue_requested", event.Audience(policy.AdminReadPlat),
 		"An operator asked to make the built-in boards of all accounts anew.")

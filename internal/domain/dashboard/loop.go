@@ -50,8 +50,7 @@ func (s *Service) enqueue(ctx context.Context, in enqueueIn) (out Sync, err erro
 		}
 		out = Sync{JobID: id.New(), State: queued}
 		by := policy.From(ctx).Label()
-		job := syncRow{ID: out.JobID, State: queued, RequestedBy: by, CreatedAt: tx.Now, DueAt: tx.Now}
-		if _, err := addSync.Exec(tx, job); err != nil {
+		if _, err := addSync.Exec(tx, out.JobID, by, tx.Now); err != nil {
 			return err
 		}
 		s.Hub.Notify(tx, topic)

@@ -188,7 +188,7 @@ func (s *Service) create(ctx context.Context, in createIn) (out Board, err error
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r := r
-		was, there, err := byName.Maybe(tx, nameArgs{tx.Account, r.OwnerID, r.NameKey})
+		was, there, err := byName.Maybe(tx, tx.Account, r.OwnerID, r.NameKey)
 		switch {
 		case err != nil:
 			return err
@@ -301,7 +301,7 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Board, err error
 				return err
 			}
 			r.NameKey = strings.ToLower(r.Name)
-			other, there, err := byName.Maybe(tx, nameArgs{tx.Account, r.OwnerID, r.NameKey})
+			other, there, err := byName.Maybe(tx, tx.Account, r.OwnerID, r.NameKey)
 			if err != nil || there && other.ID != r.ID {
 				if err == nil {
 					err = taken(other)
@@ -395,16 +395,15 @@ func (s *Service) page(ctx context.Context, in widgetPageIn) (out Data, err erro
 		if err != nil {
 			return err
 		}
-		w, ok, err := widgetRow{}, false, error(nil)
-		if id.Valid(in.Widget) {
-			w, ok, err = oneWidget.Maybe(tx, tx.Account, r.ID, in.Widget)
+		all, err := widgetsOf.All(tx, tx.Account, r.ID)
+		if err != nil {
+			return err
 		}
-		if err == nil && !ok {
-			err = fault.Missing("widget")
+		i := slices.IndexFunc(all, func(w widgetRow) bool { return w.ID == in.Widget })
+		if i < 0 {
+			return fault.Missing("widget")
 		}
-		if err == nil {
-			out, err = s.data(tx, w.Spec.V, p)
-		}
+		out, err = s.data(tx, all[i].Spec.V, p)
 		return err
 	})
 	return out, err

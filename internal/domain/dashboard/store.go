@@ -25,13 +25,6 @@ type widgetRow struct {
 	Spec                       db.JSON[Spec]
 }
 
-type nameArgs struct{ AccountID, OwnerID, NameKey string }
-
-type syncRow struct {
-	ID, State, RequestedBy string
-	CreatedAt, DueAt       time.Time
-}
-
 const (
 	columns = `id, account_id, owner_id, name, name_key, layout, builtin, version, created_by, created_at, updated_at`
 	widgets = `id, dashboard_id, account_id, place, spec`
@@ -41,10 +34,9 @@ var (
 	insert = db.SWith[row](`INSERT INTO dashboards (` + columns + `) VALUES (:id, :account_id, :owner_id, :name, :name_key, :layout,
 		:builtin, :version, :created_by, :created_at, :updated_at)`)
 	// byID finds a board that the account shares, or that is a person's own.
-	byID   = db.Q[row](`SELECT ` + columns + ` FROM dashboards WHERE account_id = $1 AND id = $2 AND owner_id IN ('', $3)`)
-	lockID = byID.ForUpdate()
-	byName = db.QWith[nameArgs, row](`SELECT ` + columns + ` FROM dashboards
-		WHERE account_id = :account_id AND owner_id = :owner_id AND name_key = :name_key`).ForUpdate()
+	byID     = db.Q[row](`SELECT ` + columns + ` FROM dashboards WHERE account_id = $1 AND id = $2 AND owner_id IN ('', $3)`)
+	lockID   = byID.ForUpdate()
+	byName   = db.Q[row](`SELECT ` + columns + ` FROM dashboards WHERE account_id = $1 AND owner_id = $2 AND name_key = $3`).ForUpdate()
 	builtins = db.Q[row](`SELECT ` + columns + ` FROM dashboards WHERE account_id = $1 AND builtin IS NOT NULL`).ForUpdate()
 	countOf  = db.Q[int64](`SELECT COUNT(*) FROM dashboards WHERE account_id = $1 AND owner_id = $2`)
 	update   = db.SWith[row](`UPDATE dashboards SET name = :name, name_key = :name_key, layout = :layout, version = :version,
@@ -53,7 +45,6 @@ var (
 
 	addWidget = db.SWith[widgetRow](`INSERT INTO dashboard_widgets (` + widgets + `) VALUES (:id, :dashboard_id, :account_id, :place, :spec)`)
 	widgetsOf = db.Q[widgetRow](`SELECT ` + widgets + ` FROM dashboard_widgets WHERE account_id = $1 AND dashboard_id = $2 ORDER BY place`)
-	oneWidget = db.Q[widgetRow](`SELECT ` + widgets + ` FROM dashboard_widgets WHERE account_id = $1 AND dashboard_id = $2 AND id = $3`)
 	clear     = db.S(`DELETE FROM dashboard_widgets WHERE account_id = $1 AND dashboard_id = $2`)
 
 	// behind finds accounts whose built-in boards are not of a version.
@@ -61,9 +52,8 @@ var (
 		WHERE d.account_id = a.id AND d.builtin = 'work' AND d.version = $1) ORDER BY a.id LIMIT $3`)
 	accounts = db.Q[string](`SELECT id FROM accounts WHERE id > $1 ORDER BY id LIMIT $2`)
 
-	syncOpen = db.Q[string](`SELECT id FROM dashboard_syncs WHERE state <> 'done'`)
-	addSync  = db.SWith[syncRow](`INSERT INTO dashboard_syncs (id, state, requested_by, created_at, due_at, slot)
-		VALUES (:id, :state, :requested_by, :created_at, :due_at, 1)`)
+	syncOpen  = db.Q[string](`SELECT id FROM dashboard_syncs WHERE state <> 'done'`)
+	addSync   = db.S(`INSERT INTO dashboard_syncs (id, state, requested_by, created_at, due_at, slot) VALUES ($1, 'queued', $2, $3, $3, 1)`)
 	anyDue    = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM dashboard_syncs WHERE state <> 'done' AND due_at <= $1) AS any_due`)
 	takeSync  = db.Q[string](`UPDATE dashboard_syncs SET state = 'running', due_at = $2 WHERE state <> 'done' AND due_at <= $1 RETURNING id`)
 	endSync   = db.S(`UPDATE dashboard_syncs SET state = 'done', finished_at = $2, slot = NULL WHERE id = $1 AND state <> 'done'`)

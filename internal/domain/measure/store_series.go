@@ -51,111 +51,61 @@ type Share struct {
 	Unpriced int64
 }
 
-// seriesArgs are spanArgs of one repository, or of all ("").
+// seriesArgs are spanArgs of one repository, or of all (""), and of one thing to count.
 type seriesArgs struct {
 	repoArgs
+	What  What
 	Width int64 // of a part, in microseconds
 }
 
-// The rows that are counted: at, repo_id, n, d, micros, unpriced.
+// The rows that are counted. Those of other things than :what are not looked for.
 const (
-	mergedRows = `SELECT merged_at AS at, repo_id, 1 AS n, 1 AS d FROM pulls WHERE account_id = :account_id AND ` + merged
-	endedPulls = mergedRows + ` UNION ALL SELECT closed_at AS at, repo_id, 0 AS n, 1 AS d FROM pulls WHERE account_id = :account_id AND ` + closed
-	filedRows  = `SELECT created_at AS at, repo_id, 1 AS n, 1 AS d FROM tasks WHERE account_id = :account_id AND ` + filed
-	endedTasks = `SELECT finished_at AS at, repo_id, CASE WHEN ` + failed + ` THEN 0 ELSE 1 END AS n, 1 AS d FROM tasks
-		WHERE account_id = :account_id AND ` + ended + ` AND ` + graded
-	failedRows = `SELECT finished_at AS at, repo_id, 1 AS n, 1 AS d FROM tasks WHERE account_id = :account_id AND ` + ended + ` AND ` + failed
-	checkRows  = `SELECT finished_at AS at, repo_id, CASE WHEN status = 'passed' THEN 1 ELSE 0 END AS n, 1 AS d FROM ci_runs
-		WHERE account_id = :account_id AND ` + ended + ` AND status IN ('passed', 'failed')`
-	sessionRows = `SELECT started_at AS at, repo_id, 1 AS n, 1 AS d FROM sessions WHERE account_id = :account_id
-		AND started_at >= :from_at AND started_at < :to_at`
+	countedRows = `SELECT merged_at AS at, repo_id, 1 AS n, 1 AS d FROM pulls
+			WHERE :what IN ('pulls_merged', 'pulls_ended') AND account_id = :account_id AND ` + merged + `
+		UNION ALL SELECT closed_at AS at, repo_id, 0 AS n, 1 AS d FROM pulls
+			WHERE :what = 'pulls_ended' AND account_id = :account_id AND ` + closed + `
+		UNION ALL SELECT created_at AS at, repo_id, 1 AS n, 1 AS d FROM tasks
+			WHERE :what = 'tasks_filed' AND account_id = :account_id AND ` + filed + `
+		UNION ALL SELECT finished_at AS at, repo_id, CASE WHEN ` + failed + ` THEN 0 ELSE 1 END AS n, 1 AS d FROM tasks
+			WHERE :what = 'tasks_ended' AND account_id = :account_id AND ` + ended + ` AND ` + graded + `
+		UNION ALL SELECT finished_at AS at, repo_id, 1 AS n, 1 AS d FROM tasks
+			WHERE :what = 'tasks_failed' AND account_id = :account_id AND ` + ended + ` AND ` + failed + `
+		UNION ALL SELECT finished_at AS at, repo_id, CASE WHEN status = 'passed' THEN 1 ELSE 0 END AS n, 1 AS d FROM ci_runs
+			WHERE :what = 'checks_ended' AND account_id = :account_id AND ` + ended + ` AND status IN ('passed', 'failed')
+		UNION ALL SELECT started_at AS at, repo_id, 1 AS n, 1 AS d FROM sessions
+			WHERE :what = 'sessions' AND account_id = :account_id AND started_at >= :from_at AND started_at < :to_at`
 	costRows = `SELECT m.minute AS at, s.repo_id, m.calls AS n, m.cost_micros, m.unpriced FROM spend_minutes m
-		JOIN sessions s ON s.id = m.session_id WHERE m.account_id = :account_id AND ` + spent
+		JOIN sessions s ON s.id = m.session_id WHERE :what = 'cost' AND m.account_id = :account_id AND ` + spent
 
-	counted = `CAST(SUM(n) AS BIGINT) AS n, CAST(SUM(d) AS BIGINT) AS d, CAST(NULL AS BIGINT) AS micros, CAST(0 AS BIGINT) AS unpriced FROM (`
+	counted = `CAST(SUM(n) AS BIGINT) AS n, CAST(SUM(d) AS BIGINT) AS d, CAST(NULL AS BIGINT) AS micros, CAST(0 AS BIGINT) AS unpriced
+		FROM (` + countedRows
 	costing = `CAST(SUM(n) AS BIGINT) AS n, CAST(SUM(n) AS BIGINT) AS d, CAST(SUM(cost_micros) AS BIGINT) AS micros,
-		CAST(SUM(unpriced) AS BIGINT) AS unpriced FROM (`
+		CAST(SUM(unpriced) AS BIGINT) AS unpriced FROM (` + costRows
 	part   = `SELECT CAST((at - :from_at) / :width AS BIGINT) AS at, `
-	ofOne  = `) AS x WHERE (:repo_id = '' OR repo_id = :repo_id)`
-	inPart = ofOne + ` GROUP BY 1 ORDER BY 1`
+	inPart = `) AS x WHERE (:repo_id = '' OR repo_id = :repo_id) GROUP BY 1 ORDER BY 1`
 	named  = `SELECT COALESCE(r.owner || '/' || r.name, '') AS repo, `
 	inRepo = `) AS x LEFT JOIN repos r ON r.id = x.repo_id WHERE (:repo_id = '' OR x.repo_id = :repo_id) AND :width > 0
 		GROUP BY r.owner, r.name ORDER BY 1 LIMIT 1000`
 )
 
 var (
-	mergedSeries  = db.QWith[seriesArgs, Bucket](part + counted + mergedRows + inPart)
-	endedSeries   = db.QWith[seriesArgs, Bucket](part + counted + endedPulls + inPart)
-	filedSeries   = db.QWith[seriesArgs, Bucket](part + counted + filedRows + inPart)
-	tasksSeries   = db.QWith[seriesArgs, Bucket](part + counted + endedTasks + inPart)
-	failedSeries  = db.QWith[seriesArgs, Bucket](part + counted + failedRows + inPart)
-	checkSeries   = db.QWith[seriesArgs, Bucket](part + counted + checkRows + inPart)
-	sessionSeries = db.QWith[seriesArgs, Bucket](part + counted + sessionRows + inPart)
-	costSeries    = db.QWith[seriesArgs, Bucket](part + costing + costRows + inPart)
-
-	mergedShares  = db.QWith[seriesArgs, Share](named + counted + mergedRows + inRepo)
-	endedShares   = db.QWith[seriesArgs, Share](named + counted + endedPulls + inRepo)
-	filedShares   = db.QWith[seriesArgs, Share](named + counted + filedRows + inRepo)
-	tasksShares   = db.QWith[seriesArgs, Share](named + counted + endedTasks + inRepo)
-	failedShares  = db.QWith[seriesArgs, Share](named + counted + failedRows + inRepo)
-	checkShares   = db.QWith[seriesArgs, Share](named + counted + checkRows + inRepo)
-	sessionShares = db.QWith[seriesArgs, Share](named + counted + sessionRows + inRepo)
-	costShares    = db.QWith[seriesArgs, Share](named + costing + costRows + inRepo)
+	series     = db.QWith[seriesArgs, Bucket](part + counted + inPart)
+	costSeries = db.QWith[seriesArgs, Bucket](part + costing + inPart)
+	shares     = db.QWith[seriesArgs, Share](named + counted + inRepo)
+	costShares = db.QWith[seriesArgs, Share](named + costing + inRepo)
 
 	boxesOnline = db.Q[Rate](`SELECT COALESCE(SUM(CASE WHEN presence = 'online' THEN 1 ELSE 0 END), 0) AS n, COUNT(*) AS d
 		FROM boxes WHERE account_id = $1 AND ` + enrolled)
 )
-
-func (w What) series() db.QueryWith[seriesArgs, Bucket] {
-	switch w {
-	case PullsMerged:
-		return mergedSeries
-	case PullsEnded:
-		return endedSeries
-	case TasksFiled:
-		return filedSeries
-	case TasksEnded:
-		return tasksSeries
-	case TasksFailed:
-		return failedSeries
-	case ChecksEnded:
-		return checkSeries
-	case SessionsOfA:
-		return sessionSeries
-	default:
-		return costSeries
-	}
-}
-
-func (w What) shares() db.QueryWith[seriesArgs, Share] {
-	switch w {
-	case PullsMerged:
-		return mergedShares
-	case PullsEnded:
-		return endedShares
-	case TasksFiled:
-		return filedShares
-	case TasksEnded:
-		return tasksShares
-	case TasksFailed:
-		return failedShares
-	case ChecksEnded:
-		return checkShares
-	case SessionsOfA:
-		return sessionShares
-	default:
-		return costShares
-	}
-}
 
 // Series counts something of tx.Account in parts of a span that has an end, each as long as
 // width, of one repository or of all (""). Parts in which nothing happened are left out. Cost is
 // kept by the minute, and From is that of its minute.
 func Series(tx *db.Tx, what What, s Span, width time.Duration, repoID string) ([]Bucket, error) {
 	if what == Cost {
-		s = s.minutes()
+		return costSeries.All(tx, seriesArgs{repoArgs{of(tx.Account, s.minutes()), repoID}, what, width.Microseconds()})
 	}
-	return what.series().All(tx, seriesArgs{repoArgs{of(tx.Account, s), repoID}, width.Microseconds()})
+	return series.All(tx, seriesArgs{repoArgs{of(tx.Account, s), repoID}, what, width.Microseconds()})
 }
 
 // Total is Series in one part.
@@ -170,9 +120,9 @@ func Total(tx *db.Tx, what What, s Span, repoID string) (Bucket, error) {
 // ByRepoOf is Total for each repository that has some, by its name.
 func ByRepoOf(tx *db.Tx, what What, s Span, repoID string) ([]Share, error) {
 	if what == Cost {
-		s = s.minutes()
+		return costShares.All(tx, seriesArgs{repoArgs{of(tx.Account, s.minutes()), repoID}, what, 1})
 	}
-	return what.shares().All(tx, seriesArgs{repoArgs{of(tx.Account, s), repoID}, 1})
+	return shares.All(tx, seriesArgs{repoArgs{of(tx.Account, s), repoID}, what, 1})
 }
 
 // BoxesOnline is how many of the boxes of tx.Account are online.
