@@ -14,7 +14,7 @@ type Part struct {
 // Parts are the documents in the order of the list.
 var Parts = []Part{
 	{"To begin with", []string{"cli", "glossary"}},
-	{"Work", []string{"repositories", "checkouts", "knowledge", "plans", "pulls", "reviews", "schedules", "secrets", "agents"}},
+	{"Work", []string{"repositories", "checkouts", "knowledge", "plans", "pulls", "reviews", "schedules", "secrets", "agents", "artifacts", "boards"}},
 	{"Other systems", []string{"github", "sources", "webhooks", "notifications", "digests"}},
 	{"The server", []string{"operating", "security", "scenarios"}},
 }

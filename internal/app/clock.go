@@ -4,9 +4,11 @@ import (
 	"yardmaster/internal/api/idempotency"
 	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/artifact"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/dashboard"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/hostlimit"
@@ -29,9 +31,11 @@ func (a *App) keeper() *clock.Keeper {
 	return &clock.Keeper{DB: a.db, Logger: a.log, Waits: []func(*db.Tx) error{
 		a.parts.run.ClockSetBack,
 		a.parts.schedule.ClockSetBack,
+		artifact.ClockSetBack,
 		ask.ClockSetBack,
 		box.ClockSetBack,
 		ci.ClockSetBack,
+		dashboard.ClockSetBack,
 		delivery.ClockSetBack,
 		digest.ClockSetBack,
 		hostlimit.ClockSetBack,

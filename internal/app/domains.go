@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/actor"
 	"yardmaster/internal/domain/approval"
+	"yardmaster/internal/domain/artifact"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/audit"
 	"yardmaster/internal/domain/backlog"
@@ -32,6 +33,7 @@ import (
 	"yardmaster/internal/domain/command"
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/creation"
+	"yardmaster/internal/domain/dashboard"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/emailroute"
@@ -124,6 +126,7 @@ type parts struct {
 	quota    *quota.Service
 	lfs      *lfs.Service
 	schedule *schedule.Service
+	kept     *artifact.Service
 }
 
 // wired are the domains while they are connected to each other: parts, and those
@@ -323,6 +326,10 @@ func (a *App) wire() parts {
 	p.lfs = add(&p, lfs.New(lfs.Needs{
 		DB: a.db, Ring: a.ring, Objects: a.blob, Repos: flow.LFSRepos{}, Room: p.quota, Logger: a.log, BaseURL: a.base, Clock: a.now,
 	}))
+	p.kept = add(&p, artifact.New(artifact.Needs{
+		DB: a.db, Hub: a.hub, Ring: a.ring, Objects: a.blob, Places: flow.ArtifactPlaces{}, Room: p.quota, Logger: a.log, BaseURL: a.base,
+		KeepRun: days(a.cfg.KeepRunFiles), Keep: days(a.cfg.KeepFiles),
+	}))
 	p.ci = add(&p, ci.New(ci.Needs{
 		DB: a.db, Hub: a.hub, Due: a.due, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},
 		Logs: flow.RunLogs{}, Objects: objectsWithin{a.blob, p.quota}, Pulls: flow.CheckPulls{BaseURL: a.base}, Intents: intents,
@@ -438,6 +445,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Logger: a.log, BaseURL: a.base, Actors: p.actor,
 		Mails: flow.DigestMails{Outbox: a.mail, Notifications: p.notes}, Keep: days(a.cfg.KeepDigests),
 	}))
+	add(&p, dashboard.New(dashboard.Needs{DB: a.db, Hub: a.hub, Repos: flow.DashboardRepos{}, Logger: a.log}))
 	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}, Tasks: p.queue, Quotas: p.quota,
 		Boxes: flow.FleetBoxes{Boxes: p.box}, Knowledge: flow.Knowledge{}}))
 	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Repos: repoIDs{}, Topics: topics(p), Own: ownTopics(p)}))

@@ -155,6 +155,7 @@ var textFor = map[string]string{"kb.search": "x"}
 var byName = map[string]string{
 	"template.set":      "makes what is not there",
 	"template.delete":   "deleting twice is no error",
+	"artifact.delete":   "deleting twice is no error",
 	"secret.set":        "makes what is not there",
 	"secret.delete":     "deleting twice is no error",
 	"config.set":        "makes what is not there",

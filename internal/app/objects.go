@@ -29,6 +29,7 @@ func (a *App) objects(ctx context.Context) (blob.Store, error) {
 			account, _, _ := strings.Cut(key, "/")
 			return a.transfer(ctx, account)
 		}
+		f.Stored = func(ctx context.Context, key string) { a.parts.kept.Stored(ctx, key) }
 		return f, nil
 	}
 	if a.cfg.Blob == config.BlobOff {
@@ -55,7 +56,7 @@ func (a *App) objects(ctx context.Context) (blob.Store, error) {
 }
 
 // objectsWithin is a store of objects that takes what their accounts have room for. What is
-// uploaded by an address is not looked at: nothing hands such addresses out yet.
+// uploaded by an address is not looked at: who hands one out has made room.
 type objectsWithin struct {
 	blob.Store
 	quota *quota.Service

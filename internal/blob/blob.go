@@ -56,9 +56,13 @@ type Store interface {
 	// address, until ttl is over. A browser saves it as a file of the given name and
 	// never shows it as a page. PresignGet does not look whether there is the object.
 	PresignGet(ctx context.Context, key, name string, ttl time.Duration) (string, error)
-	// PresignPut returns an address that takes the object by PUT until ttl is over. The
-	// upload must have exactly the given Content-Length and Content-Type; any other is
-	// refused.
+	// PresignShow is PresignGet for an object that a browser may show: a plain text, or a
+	// picture without parts of its own (PNG, JPEG, GIF, WebP), of the given media type. Any
+	// other is answered as PresignGet answers it.
+	PresignShow(ctx context.Context, key, name, mediaType string, ttl time.Duration) (string, error)
+	// PresignPut returns an address that takes the object by PUT until ttl is over, unless
+	// there is one of the key. The upload must have exactly the given Content-Length and
+	// the headers of Upload; any other is refused.
 	PresignPut(ctx context.Context, key string, size int64, mediaType string, ttl time.Duration) (string, error)
 	// Close lets go of what the store holds open.
 	Close() error
@@ -96,6 +100,34 @@ func checkPut(key string, size int64, mediaType string) error {
 		return ErrSize
 	}
 	return errors.Join(checkKey(key), checkType(mediaType))
+}
+
+// Upload returns the headers that a PUT to an address of PresignPut must have, besides its
+// Content-Length.
+func Upload(mediaType string) map[string]string {
+	return map[string]string{"Content-Type": mediaType, "If-None-Match": "*"}
+}
+
+// shown is the Content-Type under which a browser shows an object; "" for one that it must
+// not show: whatever the bytes are, they cannot act as a page.
+func shown(mediaType string) string {
+	switch plain, _, err := mime.ParseMediaType(mediaType); {
+	case err != nil:
+		return ""
+	case plain == "text/plain":
+		return "text/plain; charset=utf-8"
+	case plain == "image/png" || plain == "image/jpeg" || plain == "image/gif" || plain == "image/webp":
+		return plain
+	}
+	return ""
+}
+
+// inline is the Content-Disposition under which a browser shows an object.
+func inline(name string) string {
+	if text := mime.FormatMediaType("inline", map[string]string{"filename": name}); name != "" && text != "" {
+		return text
+	}
+	return "inline"
 }
 
 // attachment is the Content-Disposition under which a browser saves an object instead
@@ -155,6 +187,11 @@ func (Off) Delete(context.Context, string) error { return nil }
 
 // PresignGet implements Store.
 func (Off) PresignGet(context.Context, string, string, time.Duration) (string, error) {
+	return "", ErrOff
+}
+
+// PresignShow implements Store.
+func (Off) PresignShow(context.Context, string, string, string, time.Duration) (string, error) {
 	return "", ErrOff
 }
 

@@ -262,13 +262,13 @@ func TestPresignPut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := http.Header{"Content-Type": {"text/plain"}}
+		text := http.Header{"Content-Type": {"text/plain"}, "If-None-Match": {"*"}}
 		for name, c := range map[string]struct {
 			body   string
 			header http.Header
 		}{
-			"long": {"12345", text}, "short": {"123", text}, "no type": {"1234", nil},
-			"a page": {"1234", http.Header{"Content-Type": {"text/html"}}},
+			"long": {"12345", text}, "short": {"123", text}, "no type": {"1234", http.Header{"If-None-Match": {"*"}}},
+			"a page": {"1234", http.Header{"Content-Type": {"text/html"}, "If-None-Match": {"*"}}},
 		} {
 			if status, _, said := call(t, "PUT", address, c.body, c.header); status < 400 || status > 499 {
 				t.Errorf("%s: %d %s", name, status, said)
@@ -416,7 +416,8 @@ func TestOff(t *testing.T) {
 	_, stat := s.Stat(t.Context(), key)
 	_, address := s.PresignGet(t.Context(), key, "x", time.Minute)
 	_, upload := s.PresignPut(t.Context(), key, 1, "text/plain", time.Minute)
-	for _, err := range []error{s.Put(t.Context(), key, strings.NewReader(""), 0, "text/plain"), get, stat, address, upload} {
+	_, show := s.PresignShow(t.Context(), key, "x", "text/plain", time.Minute)
+	for _, err := range []error{s.Put(t.Context(), key, strings.NewReader(""), 0, "text/plain"), get, stat, address, upload, show} {
 		if !errors.Is(err, blob.ErrOff) {
 			t.Error(err)
 		}

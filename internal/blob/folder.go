@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"yardmaster/internal/durable"
@@ -32,6 +33,10 @@ type Folder struct {
 	// Signed is told of each request whose address is signed, before its body is read, with the
 	// key of its object; what it fails with is answered. Nil: nobody is told.
 	Signed func(ctx context.Context, key string) error
+	// Stored is told of each object that came by an address. Nil: nobody is told.
+	Stored func(ctx context.Context, key string)
+
+	taking sync.Map // the keys of the uploads under way
 }
 
 // Path is the beginning of the paths under which a Folder serves its objects.
@@ -56,7 +61,7 @@ func (f *Folder) Put(ctx context.Context, key string, r io.Reader, size int64, m
 		return fmt.Errorf("store object %s: %w", key, err)
 	}
 	text := io.MultiReader(strings.NewReader(mediaType+"\n"), &exactly{r: reading{ctx, r}, left: size})
-	if err := durable.Stream(path, ".put-*", text); err != nil {
+	if err := durable.Stream(path, partial+"*", text); err != nil {
 		return fmt.Errorf("store object %s: %w", key, err)
 	}
 	return nil
@@ -145,6 +150,34 @@ func (f *Folder) Delete(_ context.Context, key string) error {
 	return nil
 }
 
+// Tidy removes what uploads have left that began before a time and were cut off by the end
+// of the program.
+func (f *Folder) Tidy(ctx context.Context, before time.Time) error {
+	err := filepath.WalkDir(f.root, func(path string, e fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil || e.IsDir() || !strings.HasPrefix(e.Name(), partial) {
+			return err
+		}
+		about, err := e.Info()
+		if err == nil && about.ModTime().Before(before) {
+			err = os.Remove(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// partial begins the name of a file that is being written. No file of an object has it.
+const partial = ".put-"
+
 // Close implements Store.
 func (f *Folder) Close() error { return nil }
 
@@ -152,6 +185,7 @@ func (f *Folder) Close() error { return nil }
 const (
 	paramExpires = "expires" // Unix seconds
 	paramName    = "name"    // of the file; GET only
+	paramShow    = "show"    // GET only: the type under which a browser shows it
 	paramSize    = "size"    // PUT only
 	paramType    = "type"    // PUT only
 	paramSign    = "signature"
@@ -184,6 +218,18 @@ func (f *Folder) PresignGet(_ context.Context, key, name string, ttl time.Durati
 		return "", err
 	}
 	return f.address("GET", key, ttl, url.Values{paramName: {name}}), nil
+}
+
+// PresignShow implements Store.
+func (f *Folder) PresignShow(ctx context.Context, key, name, mediaType string, ttl time.Duration) (string, error) {
+	show := shown(mediaType)
+	if show == "" {
+		return f.PresignGet(ctx, key, name, ttl)
+	}
+	if err := errors.Join(checkKey(key), checkTTL(ttl)); err != nil {
+		return "", err
+	}
+	return f.address("GET", key, ttl, url.Values{paramName: {name}, paramShow: {show}}), nil
 }
 
 // PresignPut implements Store.

@@ -180,7 +180,24 @@ func (s *S3) PresignGet(ctx context.Context, key, name string, ttl time.Duration
 	if err := errors.Join(checkKey(key), checkTTL(ttl)); err != nil {
 		return "", err
 	}
-	u, err := s.client.PresignedGetObject(ctx, s.bucket, key, ttl, url.Values{"response-content-disposition": {attachment(name)}})
+	return s.answers(ctx, key, ttl, url.Values{"response-content-disposition": {attachment(name)}})
+}
+
+// PresignShow implements Store.
+func (s *S3) PresignShow(ctx context.Context, key, name, mediaType string, ttl time.Duration) (string, error) {
+	show := shown(mediaType)
+	if show == "" {
+		return s.PresignGet(ctx, key, name, ttl)
+	}
+	if err := errors.Join(checkKey(key), checkTTL(ttl)); err != nil {
+		return "", err
+	}
+	return s.answers(ctx, key, ttl, url.Values{"response-content-disposition": {inline(name)}, "response-content-type": {show}})
+}
+
+// answers signs an address that answers an object with headers.
+func (s *S3) answers(ctx context.Context, key string, ttl time.Duration, headers url.Values) (string, error) {
+	u, err := s.client.PresignedGetObject(ctx, s.bucket, key, ttl, headers)
 	if err != nil {
 		return "", fmt.Errorf("sign an address of object %s: %w", key, err)
 	}
@@ -193,7 +210,10 @@ func (s *S3) PresignPut(ctx context.Context, key string, size int64, mediaType s
 		return "", err
 	}
 	// A header that is signed must be sent as it was signed.
-	bound := http.Header{"Content-Length": {strconv.FormatInt(size, 10)}, "Content-Type": {mediaType}}
+	bound := http.Header{"Content-Length": {strconv.FormatInt(size, 10)}}
+	for name, value := range Upload(mediaType) {
+		bound.Set(name, value)
+	}
 	u, err := s.client.PresignHeader(ctx, http.MethodPut, s.bucket, key, ttl, nil, bound)
 	if err != nil {
 		return "", fmt.Errorf("sign an address of object %s: %w", key, err)

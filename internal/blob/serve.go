@@ -23,6 +23,7 @@ type problem struct {
 	Detail     string `json:"detail"`
 	Instance   string `json:"instance"`
 	RequestID  string `json:"request_id,omitempty"`
+	Reason     string `json:"reason,omitempty"`      // of a 409
 	RetryAfter int    `json:"retry_after,omitempty"` // seconds
 }
 
@@ -34,7 +35,7 @@ func (f *Folder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "private, no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Security-Policy", "default-src 'none'; form-action 'none'; sandbox")
+	h.Set("Content-Security-Policy", "default-src 'none'; form-action 'none'; frame-ancestors 'none'; sandbox")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	method := r.Method
@@ -68,7 +69,7 @@ func (f *Folder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.take(w, r, key, q)
 		return
 	}
-	f.give(w, r, key, q.Get(paramName))
+	f.give(w, r, key, q)
 }
 
 // signed tells whether the folder has made the address for a method.
@@ -79,7 +80,7 @@ func (f *Folder) signed(method, key string, q url.Values) (ours bool) {
 	return ours
 }
 
-func (f *Folder) give(w http.ResponseWriter, r *http.Request, key, name string) {
+func (f *Folder) give(w http.ResponseWriter, r *http.Request, key string, q url.Values) {
 	o, i, err := f.open(key)
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -90,8 +91,14 @@ func (f *Folder) give(w http.ResponseWriter, r *http.Request, key, name string) 
 		return
 	}
 	defer o.Close()
-	w.Header().Set("Content-Type", served(i.Type))
-	w.Header().Set("Content-Disposition", attachment(name))
+	name := q.Get(paramName)
+	if show := q.Get(paramShow); show != "" && show == shown(i.Type) {
+		w.Header().Set("Content-Type", show)
+		w.Header().Set("Content-Disposition", inline(name))
+	} else {
+		w.Header().Set("Content-Type", served(i.Type))
+		w.Header().Set("Content-Disposition", attachment(name))
+	}
 	http.ServeContent(w, r, "", i.At, o)
 }
 
@@ -105,12 +112,27 @@ func (f *Folder) take(w http.ResponseWriter, r *http.Request, key string, q url.
 		f.refuse(w, r, fault.New(fault.Forbidden, "other-upload", "The address is for an upload of the type "+q.Get(paramType)+"."))
 		return
 	}
+	if _, busy := f.taking.LoadOrStore(key, true); busy {
+		f.refuse(w, r, fault.Reason("object-exists", "Another upload to this address is under way."))
+		return
+	}
+	defer f.taking.Delete(key)
+	if _, err := f.Stat(r.Context(), key); !errors.Is(err, ErrNotFound) {
+		if err == nil {
+			err = fault.Reason("object-exists", "The object was uploaded already. It does not change.")
+		}
+		f.refuse(w, r, err)
+		return
+	}
 	switch err := f.Put(r.Context(), key, r.Body, size, q.Get(paramType)); {
 	case errors.Is(err, ErrSize):
 		f.refuse(w, r, fault.New(fault.Invalid, "", "The upload was cut short."))
 	case err != nil:
 		f.refuse(w, r, err)
 	default:
+		if f.Stored != nil {
+			f.Stored(r.Context(), key)
+		}
 		w.Header().Set("Content-Length", "0")
 		w.WriteHeader(http.StatusOK)
 	}
@@ -125,9 +147,13 @@ func (f *Folder) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", strconv.Itoa(after))
 	}
 	// The query is left out: it holds the signature.
+	var reason string
+	if e.Kind == fault.Conflict {
+		reason = e.Slug
+	}
 	body, err := json.Marshal(problem{
 		Type: f.base + "/problems/" + e.Slug, Title: e.Kind.Title(), Status: e.Kind.Status(), Detail: e.Detail,
-		Instance: r.URL.Path, RequestID: w.Header().Get("X-Request-Id"), RetryAfter: after,
+		Instance: r.URL.Path, RequestID: w.Header().Get("X-Request-Id"), RetryAfter: after, Reason: reason,
 	})
 	if err != nil {
 		panic(err) // strings and numbers always encode

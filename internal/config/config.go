@@ -93,6 +93,8 @@ type Config struct {
 	AccountStreams int           `key:"most-streams-account" default:"200" doc:"of them all credentials of an account together; 0 is no limit"`
 	KeepInbox      int           `key:"keep-notifications" default:"90" doc:"days for which a row of an inbox is kept after its last change"`
 	KeepDigests    int           `key:"keep-digests" default:"400" doc:"days for which digests are kept"`
+	KeepRunFiles   int           `key:"keep-run-artifacts" default:"30" doc:"days for which artifacts with the visibility run are kept"`
+	KeepFiles      int           `key:"keep-artifacts" default:"180" doc:"days for which other artifacts are kept"`
 	KeepWebhooks   int           `key:"keep-webhook-events" default:"30" doc:"days for which events for webhooks are kept, and can be delivered again"`
 	KeepHost       int           `key:"keep-host-deliveries" default:"30" doc:"days for which deliveries of code hosts are kept"`
 	KeepSource     int           `key:"keep-source-deliveries" default:"30" doc:"days for which deliveries of sources are kept"`
@@ -476,15 +478,6 @@ func (c *Config) settle() error {
 		return fmt.Errorf("seats (from %s): must not be negative", c.sources["seats"])
 	}
 	return nil
-}
-
-// Author is the name and the address that sign commits.
-func (c *Config) Author() (name, address string) {
-	a, err := mail.ParseAddress(c.CommitAuthor)
-	if err != nil {
-		return "Yardmaster", "yardmaster@localhost" // of an unchecked configuration
-	}
-	return a.Name, a.Address
 }
 
 // Print writes the effective configuration: one setting and its source on each line.

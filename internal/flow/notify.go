@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/actor"
+	"yardmaster/internal/domain/artifact"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/creation"
@@ -67,6 +68,7 @@ const (
 	nounToken      = "host_token"
 	nounSchedule   = "schedule"
 	nounQuota      = "quota"
+	nounArtifact   = "artifact"
 )
 
 var rules = []rule{
@@ -87,6 +89,7 @@ var rules = []rule{
 	{[]event.Any{hosttoken.RefusedEvent}, Notify.tokenRefused},
 	{[]event.Any{schedule.PausedEvent}, Notify.scheduleStopped},
 	{[]event.Any{quota.NearlyFullEvent}, Notify.nearlyFull},
+	{[]event.Any{artifact.SharedEvent}, Notify.shared},
 }
 
 var reliefs = []relief{

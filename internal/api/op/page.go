@@ -16,7 +16,7 @@ import (
 )
 
 // Paging are the paging parameters of a collection. The page size is sent as per_page,
-// or as limit for bounded lists, which have no cursor.
+// or as limit for bounded lists. Those, and what is Uncursored, answer a Bounded.
 type Paging struct {
 	Default, Max int
 	Sorts        []string            // the first is the default; none: sort is not published
@@ -24,6 +24,7 @@ type Paging struct {
 	Several      []string            // keys of Filters that take several allowed values, separated by commas
 	Q            bool
 	Bounded      bool // limit instead of per_page, and no cursor
+	Uncursored   bool // per_page, and no cursor
 	Full         bool // always served in full, without any paging parameter
 }
 
@@ -47,7 +48,9 @@ func (p *Paging) publishes(name string) bool {
 		return false
 	}
 	switch name {
-	case "cursor", "per_page":
+	case "cursor":
+		return !p.Bounded && !p.Uncursored
+	case "per_page":
 		return !p.Bounded
 	case "limit":
 		return p.Bounded
@@ -230,12 +233,12 @@ type Page[T any] struct {
 }
 
 // Bounded is the envelope of a list without a cursor; has_more tells whether there are
-// rows beyond limit.
+// rows beyond the limit.
 type Bounded[T any] struct {
 	_          struct{} `doc:"The head of a list that has no further pages."`
-	Data       []T      `json:"data" doc:"the first rows of the list, at most limit of them"`
-	NextCursor *string  `json:"next_cursor" doc:"always null: the list has no cursor; raise limit to see more"`
-	HasMore    bool     `json:"has_more" doc:"whether there are rows beyond limit"`
+	Data       []T      `json:"data" doc:"the first rows of the list, at most as many as were asked for"`
+	NextCursor *string  `json:"next_cursor" doc:"always null: the list has no cursor; ask for more rows to see more"`
+	HasMore    bool     `json:"has_more" doc:"whether there are more rows than were asked for"`
 }
 
 // NewPage makes a Page from up to Size rows; key returns the place of a row in the

@@ -56,6 +56,8 @@ func (d *schemas) explain(o *op.Op) string {
 		say("The list is always whole.")
 	case g.Bounded:
 		say("`limit` is %d unless sent, and at most %d; `has_more` tells that there are more.", g.Default, g.Max)
+	case g.Uncursored:
+		say("`per_page` is %d unless sent, and at most %d; `has_more` tells that there are more.", g.Default, g.Max)
 	default:
 		say("A page has %d rows unless `per_page` is sent, and at most %d.", g.Default, g.Max)
 	}

@@ -90,6 +90,7 @@ func TestNumbersAgree(t *testing.T) {
 					t.Errorf("%s: %+v, %v", name, r, err)
 				}
 			}
+			agree(t, tx, span)
 			if later := n(Merged(tx, Since(span.To))); later != 2 {
 				t.Errorf("since the end of the span %d", later)
 			}
@@ -99,4 +100,37 @@ func TestNumbersAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// agree holds that what is counted over time and by repository comes to what is counted as one.
+func agree(t *testing.T, tx *db.Tx, span Span) {
+	t.Helper()
+	for what, want := range map[What]Rate{
+		PullsMerged: {4, 4}, PullsEnded: {4, 8}, TasksFiled: {8, 8}, TasksEnded: {4, 8}, TasksFailed: {4, 4},
+		ChecksEnded: {}, SessionsOfA: {}, Cost: {},
+	} {
+		total, err := Total(tx, what, span, "")
+		if err != nil || (Rate{total.N, total.D}) != want {
+			t.Errorf("%s: %+v, %v", what, total, err)
+		}
+		var over, by Rate
+		parts, err := Series(tx, what, span, time.Hour, "")
+		if err != nil || want.D > 0 && (parts[0].At != 0 || parts[len(parts)-1].At != 23) {
+			t.Errorf("%s: %+v, %v", what, parts, err)
+		}
+		for _, p := range parts {
+			over.N, over.D = over.N+p.N, over.D+p.D
+		}
+		shares, err := ByRepoOf(tx, what, span, "")
+		if err != nil || want.D > 0 && len(shares) != 2 {
+			t.Errorf("%s: %+v, %v", what, shares, err)
+		}
+		for _, p := range shares {
+			by.N, by.D = by.N+p.N, by.D+p.D
+		}
+		one, err := Total(tx, what, span, "web")
+		if over != want || by != want || err != nil || one.D*2 != want.D {
+			t.Errorf("%s: over time %+v, by repository %+v, of one %+v, want %+v; %v", what, over, by, one, want, err)
+		}
+	}
 }

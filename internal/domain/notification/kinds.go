@@ -53,7 +53,7 @@ var kinds = []kind{
 	{name: Plan, doc: "A plan, or a part of one, has failed, or it is done.", on: []string{Inbox, Email}},
 	{name: Spending, doc: "A limit of spending holds work, or the account has nearly all that it may store.", on: []string{Inbox, Email}},
 	{name: Box, doc: "A box cannot work, or you are asked to own one.", on: []string{Inbox}},
-	{name: Connection, doc: "A webhook, a schedule, a token or a code host has stopped working.", on: []string{Inbox, Email}},
+	{name: Connection, doc: "A webhook, a schedule, a token or a code host has stopped working, or an artifact was shared with anybody.", on: []string{Inbox, Email}},
 	{name: Digest, doc: "What happened, daily and weekly.", on: []string{Email}},
 }
 

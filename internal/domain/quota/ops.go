@@ -27,7 +27,7 @@ type Quota struct {
 // Thing is one thing that an account has a limit of.
 type Thing struct {
 	_    struct{} `doc:"One thing that an account has a limit of." schema:"AccountQuotaThing"`
-	Name string   `json:"name" enum:"git_bytes,object_bytes,record_bytes,records,repos,tokens,person_tokens,boxes,writes_per_minute" example:"git_bytes" doc:"git_bytes: of the repositories that the built-in host has; object_bytes: logs that are kept outside of the database; record_bytes and records: texts and rows in the database; repos: of the built-in host; tokens: live personal access tokens; person_tokens: those of one person; boxes: enrolled and not revoked; writes_per_minute: by all credentials together"`
+	Name string   `json:"name" enum:"git_bytes,object_bytes,record_bytes,records,repos,tokens,person_tokens,boxes,writes_per_minute" example:"git_bytes" doc:"git_bytes: of the repositories that the built-in host has; object_bytes: logs, artifacts and objects of Git LFS; record_bytes and records: texts and rows in the database; repos: of the built-in host; tokens: live personal access tokens; person_tokens: those of one person; boxes: enrolled and not revoked; writes_per_minute: by all credentials together"`
 	Used *int64   `json:"used" example:"104857600" doc:"how much of it the account has; null: it is counted by person, or by the minute"`
 	Most *int64   `json:"most" example:"2147483648" doc:"how much it may have; null: as much as it likes"`
 	Set  bool     `json:"set" example:"false" doc:"whether an operator set that; false: it is the tier's"`

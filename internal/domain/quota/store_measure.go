@@ -77,12 +77,16 @@ const countedTables = `
 		FROM repos r JOIN kb_pages k ON k.repo_id = r.id WHERE r.account_id = $1
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(k.body) + octet_length(k.title)), 0)
 		FROM repos r JOIN kb_versions k ON k.repo_id = r.id WHERE r.account_id = $1
+	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(name)), 0) FROM artifacts WHERE account_id = $1
+	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(name) + octet_length(layout)), 0) FROM dashboards WHERE account_id = $1
+	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(spec)), 0) FROM dashboard_widgets WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), 0 FROM tokens WHERE account_id = $1`
 
 var (
 	recordsOf = db.Q[recordsRow](`SELECT CAST(SUM(n) AS BIGINT) AS records, CAST(SUM(b) AS BIGINT) AS bytes FROM (` + countedTables + `) AS parts`)
 	objectsOf = db.Q[int64](`SELECT CAST((SELECT COALESCE(SUM(size), 0) FROM ci_logs WHERE account_id = $1)
-		+ (SELECT COALESCE(SUM(size), 0) FROM lfs_objects WHERE account_id = $1) AS BIGINT) AS bytes`)
+		+ (SELECT COALESCE(SUM(size), 0) FROM lfs_objects WHERE account_id = $1)
+		+ (SELECT COALESCE(SUM(size), 0) FROM artifacts WHERE account_id = $1) AS BIGINT) AS bytes`)
 
 	newcomers = db.S(`INSERT INTO account_measures (account_id, due_at) SELECT a.id, $1 FROM accounts a
 		WHERE NOT EXISTS (SELECT 1 FROM account_measures m WHERE m.account_id = a.id)`)

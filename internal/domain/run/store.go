@@ -329,6 +329,12 @@ func RecordOf(tx *db.Tx, runID string) (rec Record, ok bool, err error) {
 	return Record{r.Template, r.Isolation, r.IsolationHolds, r.FailureKind, r.CommittedSeq}, ok, err
 }
 
+// PlaceOf finds the task and the repository of a run of tx.Account.
+func PlaceOf(tx *db.Tx, runID string) (taskID, repoID string, ok bool, err error) {
+	r, ok, err := selectOfAccount.Maybe(tx, tx.Account, runID)
+	return r.TaskID, r.RepoID, ok, err
+}
+
 // EventsAfter lists the events of a run after the number seq, limit at most.
 // The caller has checked that the run is the account's.
 func EventsAfter(tx *db.Tx, runID string, seq int64, limit int) ([]Event, error) {

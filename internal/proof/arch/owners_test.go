@@ -36,7 +36,11 @@ var owner = map[string]string{
 	"ci_broken_bases":      "domain/ci",
 	"ci_failures":          "domain/ci",
 	"ci_fingerprints":      "domain/ci",
+	"artifacts":            "domain/artifact",
 	"ci_logs":              "domain/ci",
+	"dashboards":           "domain/dashboard",
+	"dashboard_widgets":    "domain/dashboard",
+	"dashboard_syncs":      "domain/dashboard",
 	"ci_reports":           "domain/ci",
 	"ci_reruns":            "domain/ci",
 	"ci_runs":              "domain/ci",
@@ -244,12 +248,15 @@ var reads = map[string]string{
 	"queue -> tasks":          "hot: the next task of a lane, the places of a page and the tasks that wait for the same are each one statement",
 
 	"quota -> accounts":          "hot: what an account may have and has is one statement, for every request that is not remembered",
+	"quota -> artifacts":         stored,
 	"quota -> asks":              stored,
 	"quota -> audit":             stored,
 	"quota -> blockers":          stored,
 	"quota -> boxes":             "whether an account may have one more is one statement",
 	"quota -> ci_logs":           stored,
 	"quota -> ci_runs":           stored,
+	"quota -> dashboard_widgets": stored,
+	"quota -> dashboards":        stored,
 	"quota -> digests":           stored,
 	"quota -> escalations":       stored,
 	"quota -> host_reviews":      stored,
@@ -315,10 +322,12 @@ var reads = map[string]string{
 	"fleet -> memberships":    mayTake,
 	"fleet -> queue_depths":   "hot: the accounts that a box of one person serves are those with a queue, in one statement",
 
-	"backlog -> repos":    "an import names the repository as its code host does",
-	"blocker -> runs":     "hot: a list of tasks says which blockers a parked run waits for",
-	"escalation -> repos": named,
-	"digest -> accounts":  told,
+	"backlog -> repos":      "an import names the repository as its code host does",
+	"blocker -> runs":       "hot: a list of tasks says which blockers a parked run waits for",
+	"escalation -> repos":   named,
+	"dashboard -> accounts": "a loop finds the accounts that lack the built-in boards, or have those of another version",
+
+	"digest -> accounts": told,
 }
 
 // foreign returns which tables of other packages each package reads and writes, as

@@ -1,0 +1,49 @@
+package flow
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/artifact"
+	"yardmaster/internal/domain/notification"
+	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/run"
+	"yardmaster/internal/domain/task"
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+// ArtifactPlaces implements artifact.Places.
+type ArtifactPlaces struct{}
+
+// Run finds the task and the repository of a run of tx.Account.
+func (ArtifactPlaces) Run(tx *db.Tx, runID string) (taskID, repoID string, ok bool, err error) {
+	return run.PlaceOf(tx, runID)
+}
+
+// Task finds the repository of a task of tx.Account.
+func (ArtifactPlaces) Task(tx *db.Tx, taskID string) (string, bool, error) {
+	t, ok, err := task.Get(tx, tx.Account, taskID)
+	return t.RepoID, ok, err
+}
+
+// Repo tells whether tx.Account has a repository.
+func (ArtifactPlaces) Repo(tx *db.Tx, repoID string) (bool, error) {
+	_, ok, err := repo.ByID(tx, repoID)
+	return ok, err
+}
+
+// shared: owners and admins hear that anybody can have something of the account.
+func (n Notify) shared(tx *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {
+	data, err := artifact.SharedEvent.Decode(e)
+	if err != nil {
+		return out, false, err
+	}
+	out = notification.Notice{
+		Kind: notification.Connection, Noun: nounArtifact, Subject: e.Object, Path: "/ui/call/artifact.list",
+		Title: "An artifact was shared with anybody who has its link: " + data.Name,
+		Text:  "The link ends at " + data.Until.UTC().Format(time.DateTime) + " UTC. Delete the artifact to end it sooner.",
+	}
+	out.To, err = deciders(tx, nil, policy.ReadArtifacts)
+	return out, true, err
+}
