@@ -96,20 +96,20 @@ func fetch(ctx context.Context) (kit, error) {
 	return k, nil
 }
 
-// layout has the formatter lay the sources out as biome.json says, or with check refuse
-// what is laid out otherwise.
+// layout has Biome lay the sources out and judge them as biome.json says, or with check
+// refuse what is laid out otherwise.
 func (k kit) layout(ctx context.Context, check bool) error {
-	cmd := exec.CommandContext(ctx, k.formatter, "format", "--colors=off")
+	cmd := exec.CommandContext(ctx, k.formatter, "check", "--colors=off", "--error-on-warnings")
 	if !check {
 		cmd.Args = append(cmd.Args, "--write")
 	}
 	cmd.Dir = web // the folder of biome.json
 	out, err := cmd.CombinedOutput()
 	if err != nil && check {
-		return fmt.Errorf("sources of the dashboard are not laid out as biome.json says: run make web\n%s", out)
+		return fmt.Errorf("sources of the dashboard are not as biome.json says: run make web-format\n%s", out)
 	}
 	if err != nil {
-		return fmt.Errorf("lay the sources out: %w\n%s", err, out)
+		return fmt.Errorf("Biome refuses sources of the dashboard: %w\n%s", err, out)
 	}
 	return nil
 }

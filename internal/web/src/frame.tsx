@@ -182,7 +182,9 @@ function Corner() {
       <form method="post" action="/auth/logout" onSubmit={leave}>
         <span class="dim">{m?.user?.login ?? m?.user?.name}</span>
         <input type="hidden" name="return_to" value="/login" />
-        <button class="plain">Sign out</button>
+        <button type="submit" class="plain">
+          Sign out
+        </button>
       </form>
     </div>
   );

@@ -139,7 +139,9 @@ export function Many(p: Picked<Task>) {
               <button type="button" onClick={() => setGuiding(undefined)}>
                 Do nothing
               </button>
-              <button class="main">Queue them again</button>
+              <button type="submit" class="main">
+                Queue them again
+              </button>
             </div>
           </form>
         </Dialog>

@@ -119,6 +119,7 @@ export function Form<In, Out>(p: Props<In, Out>) {
       <div class="acts">
         {p.also}
         <button
+          type="submit"
           class="main"
           disabled={intent.off}
           aria-disabled={!allowed || undefined}

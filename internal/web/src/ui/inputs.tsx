@@ -132,7 +132,7 @@ export function Choice(p: {
           {p.all.map((o) => {
             const [v, name] = typeof o === "string" ? [o, words(o)] : o;
             return (
-              <option key={v} value={v} {...({ defaultSelected: v === (p.value ?? "") } as {})}>
+              <option key={v} value={v} {...({ defaultSelected: v === (p.value ?? "") } as object)}>
                 {name}
               </option>
             );

@@ -31,7 +31,9 @@ export default function Runs() {
         }}
       >
         <input name="run" aria-label="Id of the run" placeholder="id of the run" defaultValue={id} size={38} />
-        <button class="main">Look</button>
+        <button type="submit" class="main">
+          Look
+        </button>
       </form>
       {looks && id && <Run key={id} id={id} />}
     </div>

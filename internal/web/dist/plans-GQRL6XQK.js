@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-TLGXTSSL.js";import"./chunk-FMKHGTGG.js";import"./chunk-HJGFOOME.js";import"./chunk-QTB5Z7VD.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-EWCROZYT.js";import"./chunk-EQKYKYG5.js";import"./chunk-7RD22IZL.js";import"./chunk-KYMYRVGM.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
