@@ -83,7 +83,7 @@ func shoot(b *browser.Tab, name string) {
 	b.Resize(390, 844)
 	if wide := browser.Eval[int](b, `document.querySelector("main").scrollWidth - document.querySelector("main").clientWidth`); wide > 0 {
 		b.T.Errorf("%s: %d px too wide on a phone: %s", name, wide, browser.Eval[string](b, `[...document.querySelectorAll("main *")]
-			.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.parentElement.closest(".scroll,.vlist,pre,.code"))
+			.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.parentElement.closest(".scroll,.vlist,pre,.cmd"))
 			.slice(0, 4).map(e => e.outerHTML.slice(0, 160)).join("\n")`))
 	}
 	if dir != "" {

@@ -36,7 +36,7 @@ export default function Repositories() {
     { topic: "repos", fits },
   );
   return (
-    <section class="fill">
+    <section class="room">
       <Head title="Repositories" count={list.count}>
         <Tabs
           label="Show"

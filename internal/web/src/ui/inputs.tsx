@@ -208,7 +208,7 @@ export function Cards<R extends { id: string }>(p: {
       ) : (
         <ul class="cards" aria-label={p.label}>
           {rows.map((r) => (
-            <li key={r.id} class="card" data-id={r.id}>
+            <li key={r.id} class="item" data-id={r.id}>
               {p.row(r)}
             </li>
           ))}

@@ -1,0 +1,1 @@
+import{a,b}from"./chunk-GJF37JVS.js";import"./chunk-7CX5B5JH.js";import"./chunk-ZZM3WYTG.js";import"./chunk-XQQWDVU4.js";import"./chunk-FMKHGTGG.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-XP7XC3OO.js";import"./chunk-6AE2G4N3.js";import"./chunk-VLICPOLC.js";import"./chunk-34YRX4XF.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-ZWF56X2C.js";import"./chunk-FMKHGTGG.js";import"./chunk-QNW5UL6O.js";import"./chunk-WHBLAI7U.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-T7HMHDFO.js";import"./chunk-ISRKT3BF.js";import"./chunk-7RD22IZL.js";import"./chunk-KYMYRVGM.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
