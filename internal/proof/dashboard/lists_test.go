@@ -78,7 +78,7 @@ func TestRowsAreCompact(t *testing.T) {
 	usable(b, "compact rows")
 	b.Resize(390, 800)
 	is(b, height, "64")
-	is(b, names+" + document.querySelector('#tasks').getBoundingClientRect().top - document.querySelector('.listbox').getBoundingClientRect().top", "1")
+	is(b, names+" + document.querySelector('#tasks').getBoundingClientRect().top - document.querySelector('.listbox').getBoundingClientRect().top", "2")
 	clean(t, b)
 }
 

@@ -65,7 +65,7 @@ export default function PullRequests() {
         list={list}
         id="prs"
         label="Pull requests"
-        widths="120px minmax(0,1fr) minmax(0,170px) 100px 110px minmax(0,130px) minmax(0,150px) minmax(110px,170px) 80px"
+        widths="120px minmax(0,1fr) minmax(0,170px) 84px 110px minmax(0,130px) minmax(0,150px) minmax(110px,170px) 80px"
         href={(p) => "/ui/prs/" + p.id}
         pane={PullPane}
         empty={
