@@ -206,6 +206,10 @@ generate: ## write the generated files: docs/openapi.json and docs/events.json
 web: ## build the dashboard: its typed client, its types, its files in internal/web/dist
 	$(GO) run ./internal/proof/bundle
 
+.PHONY: web-format
+web-format: ## lay the dashboard's sources out, and say what else Biome finds in them
+	$(GO) run ./internal/proof/bundle -format
+
 .PHONY: web-dev
 web-dev: ## serve the dashboard's sources at DEV, built for each page that is asked for, before the server SERVER
 	$(GO) run ./internal/proof/bundle -dev $(DEV) -server $(SERVER)

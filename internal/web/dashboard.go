@@ -59,7 +59,7 @@ var Dashboard = sync.OnceValues(func() (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names struct{ JS, CSS, Vendor string }
+	var names struct{ JS, CSS, Vendor, More string }
 	if err := json.Unmarshal(text, &names); err != nil {
 		return nil, fmt.Errorf("manifest.json: %w", err)
 	}
@@ -85,9 +85,10 @@ type Built struct {
 
 var shell = template.Must(template.New("").Funcs(template.FuncMap{
 	"icon": func() template.URL { return template.URL(icon) }, //nolint:gosec // our own drawing
+	"font": func() string { return font },
 }).Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>Yardmaster</title><link rel="icon" href="{{icon}}"><link rel="stylesheet" href="/ui/a/{{.CSS}}">
+<meta name="color-scheme" content="light dark"><title>Yardmaster</title><link rel="icon" href="{{icon}}"><link rel="preload" href="{{font}}" as="font" type="font/woff2" crossorigin><link rel="stylesheet" href="/ui/a/{{.CSS}}">
 <link rel="modulepreload" href="/ui/a/{{.Vendor}}"><script type="module" src="/ui/a/{{.JS}}"></script></head>
-<body><div id="app"></div><noscript>The dashboard needs JavaScript. All it does, the command line and the API do too.</noscript></body></html>
+<body><div id="app" data-more="/ui/a/{{.More}}"></div><noscript>The dashboard needs JavaScript. All it does, the command line and the API do too.</noscript></body></html>
 `))

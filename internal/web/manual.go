@@ -53,7 +53,7 @@ func addManual(files map[string]*op.Asset) error {
 			}
 			page := outline(text)
 			page.Name = name
-			file := hashed(name, ".md", text)
+			file := hashed(name, ".md", []byte(text))
 			files[file] = &op.Asset{ContentType: "text/plain; charset=utf-8", Cache: forever, Body: []byte(text)}
 			page.Path = folder + file
 			part.Docs = append(part.Docs, page)

@@ -13,7 +13,11 @@ var (
 	//go:embed src/tokens.css
 	tokens string
 	//go:embed src/base.css
-	shared string
+	ground string
+	//go:embed src/controls.css
+	controls string
+	//go:embed src/inter.woff2
+	letters []byte
 	//go:embed page.css
 	pageStyle string
 	//go:embed reference.css
@@ -28,9 +32,11 @@ var files = map[string]*op.Asset{}
 
 // Names of files, for pages that load them.
 var (
-	pageSheet = file("page", ".css", tokens+shared+pageStyle)
+	pageSheet = file("page", ".css", tokens+ground+controls+pageStyle)
+	// font is what tokens.css names.
+	font = put("inter", ".woff2", "font/woff2", letters)
 	// ReferenceStyle and ReferenceScript belong to the page that describes the API.
-	ReferenceStyle  = file("reference", ".css", tokens+shared+referenceStyle)
+	ReferenceStyle  = file("reference", ".css", tokens+ground+controls+referenceStyle)
 	ReferenceScript = file("reference", ".js", referenceScript)
 )
 
@@ -39,14 +45,18 @@ const folder = "/ui/a/"
 
 // file adds a file, whose name has the hash of its text, and returns its path.
 func file(name, ext, text string) string {
-	name = hashed(name, ext, text)
-	files[name] = &op.Asset{ContentType: "text/" + kinds[ext] + "; charset=utf-8", Cache: forever, Body: []byte(text)}
+	return put(name, ext, "text/"+kinds[ext]+"; charset=utf-8", []byte(text))
+}
+
+func put(name, ext, kind string, body []byte) string {
+	name = hashed(name, ext, body)
+	files[name] = &op.Asset{ContentType: kind, Cache: forever, Body: body}
 	return folder + name
 }
 
 // hashed returns the name of a file that has the hash of its text.
-func hashed(name, ext, text string) string {
-	sum := sha256.Sum256([]byte(text))
+func hashed(name, ext string, text []byte) string {
+	sum := sha256.Sum256(text)
 	return name + "-" + hex.EncodeToString(sum[:])[:12] + ext
 }
 

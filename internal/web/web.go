@@ -32,12 +32,13 @@ const start = "/"
 
 var base = template.Must(template.New("").Funcs(template.FuncMap{
 	"sheet": func() string { return pageSheet },
+	"font":  func() string { return font },
 	"icon":  func() template.URL { return template.URL(icon) }, //nolint:gosec // our own drawing
 	"mark":  func() template.HTML { return `<svg viewBox="0 0 24 24" aria-hidden="true">` + drawing + `</svg>` },
 }).Parse(`
 {{define "head"}}<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
-<title>{{.}} - Yardmaster</title><link rel="icon" href="{{icon}}"><link rel="stylesheet" href="{{sheet}}"></head><body>
+<title>{{.}} - Yardmaster</title><link rel="icon" href="{{icon}}"><link rel="preload" href="{{font}}" as="font" type="font/woff2" crossorigin><link rel="stylesheet" href="{{sheet}}"></head><body>
 <header><a class="brand" href="/">{{mark}}Yardmaster</a></header>
 {{end}}
 {{define "top"}}{{template "head" .}}<main><h1>{{.}}</h1>
@@ -112,7 +113,7 @@ func GoTo(address string, cookies ...string) op.Reply {
 }
 
 func headers(target string) map[string]string {
-	policy := "default-src 'none'; style-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action " +
+	policy := "default-src 'none'; style-src 'self'; font-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action " +
 		strings.TrimSpace("'self' "+target)
 	return map[string]string{
 		"Content-Security-Policy": policy, "X-Frame-Options": "DENY", "X-Robots-Tag": "noindex",

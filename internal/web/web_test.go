@@ -93,7 +93,7 @@ func TestSheet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, name, _ := strings.Cut(r.Body.(string), `href="/ui/a/`)
+	_, name, _ := strings.Cut(r.Body.(string), `rel="stylesheet" href="/ui/a/`)
 	name, _, _ = strings.Cut(name, `"`)
 	f := web.File(name)
 	if f == nil {
@@ -103,8 +103,18 @@ func TestSheet(t *testing.T) {
 		f.ContentType != "text/css; charset=utf-8" {
 		t.Errorf("%s: %s, %s\n%s", name, f.ContentType, f.Cache, f.Body)
 	}
-	if len(f.Body) > 12_000 {
+	if len(f.Body) > 20_000 {
 		t.Errorf("%s has %d bytes", name, len(f.Body))
+	}
+	// The font that the sheet names is there by its hash, too.
+	_, font, _ := strings.Cut(string(f.Body), `url("/ui/a/`)
+	font, _, _ = strings.Cut(font, `"`)
+	letters := web.File(font)
+	if letters == nil || letters.ContentType != "font/woff2" || len(letters.Body) > 40_000 {
+		t.Errorf("the font %q: %+v", font, letters)
+	}
+	if !strings.Contains(r.Body.(string), `href="/ui/a/`+font+`" as="font"`) {
+		t.Errorf("the page does not load %s ahead", font)
 	}
 	if web.File("app.css") != nil {
 		t.Error("a file of another name")

@@ -30,7 +30,7 @@ var (
 
 // Policy is the Content-Security-Policy of the page. It allows only the style and the
 // script of this server.
-const Policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; " +
+const Policy = "default-src 'none'; style-src 'self'; script-src 'self'; font-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; " +
 	"frame-ancestors 'none'"
 
 // schema is the part of a JSON Schema that the page shows.

@@ -93,23 +93,25 @@ func fetch(ctx context.Context) (kit, error) {
 		}
 		k.licences = fmt.Appendf(k.licences, "%s\n\n%s\n\n", name, bytes.TrimSpace(licence))
 	}
-	return k, nil
+	more, err := os.ReadFile(web + "/licences.txt") // of what is in the sources: icons, the font
+	k.licences = append(k.licences, more...)
+	return k, err
 }
 
-// layout has the formatter lay the sources out as biome.json says, or with check refuse
-// what is laid out otherwise.
+// layout has Biome lay the sources out and judge them as biome.json says, or with check
+// refuse what is laid out otherwise.
 func (k kit) layout(ctx context.Context, check bool) error {
-	cmd := exec.CommandContext(ctx, k.formatter, "format", "--colors=off")
+	cmd := exec.CommandContext(ctx, k.formatter, "check", "--colors=off", "--error-on-warnings")
 	if !check {
 		cmd.Args = append(cmd.Args, "--write")
 	}
 	cmd.Dir = web // the folder of biome.json
 	out, err := cmd.CombinedOutput()
 	if err != nil && check {
-		return fmt.Errorf("sources of the dashboard are not laid out as biome.json says: run make web\n%s", out)
+		return fmt.Errorf("sources of the dashboard are not as biome.json says: run make web-format\n%s", out)
 	}
 	if err != nil {
-		return fmt.Errorf("lay the sources out: %w\n%s", err, out)
+		return fmt.Errorf("Biome refuses sources of the dashboard: %w\n%s", err, out)
 	}
 	return nil
 }
@@ -147,7 +149,8 @@ func (k kit) bundle() (made map[string][]byte, first []string, err error) {
 	common := api.BuildOptions{
 		Bundle: true, Outdir: "out", Format: api.FormatESModule, Target: api.ES2022, Metafile: true,
 		EntryNames: "[name]-[hash]", ChunkNames: "[name]-[hash]", MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: true,
-		JSX: api.JSXAutomatic, JSXImportSource: "preact", NodePaths: []string{k.modules}, LegalComments: api.LegalCommentsNone,
+		External: []string{"/ui/a/*"}, // the font, which the pages without script load as well
+		JSX:      api.JSXAutomatic, JSXImportSource: "preact", NodePaths: []string{k.modules}, LegalComments: api.LegalCommentsNone,
 	}
 	// The libraries are named as from their own folder: the names decide about the bytes,
 	// and the cache may be anywhere.
@@ -168,7 +171,7 @@ func (k kit) bundle() (made map[string][]byte, first []string, err error) {
 		name = n
 	}
 	ours := common
-	ours.EntryPoints, ours.Splitting = []string{source + "/app.tsx", source + "/app.css"}, true
+	ours.EntryPoints, ours.Splitting = []string{source + "/app.tsx", source + "/app.css", source + "/more.css"}, true
 	ours.Plugins = []api.Plugin{calls(), {Name: "vendor", Setup: func(b api.PluginBuild) {
 		b.OnResolve(api.OnResolveOptions{Filter: "^[^./]"}, func(a api.OnResolveArgs) (r api.OnResolveResult, err error) {
 			if slices.Contains(provided, a.Path) {
@@ -188,10 +191,15 @@ func (k kit) bundle() (made map[string][]byte, first []string, err error) {
 	made[name], made["LICENSES.txt"] = shared[name], k.licences
 	manifest := map[string]string{"vendor": name}
 	for n := range made {
-		if strings.HasPrefix(n, "app-") {
+		switch {
+		case strings.HasPrefix(n, "app-"):
 			manifest[strings.TrimPrefix(path.Ext(n), ".")] = n
+		case strings.HasPrefix(n, "more-"):
+			manifest["more"] = n
 		}
 	}
+	slices.Sort(first)
+	manifest["first"] = strings.Join(first, " ")
 	text, err := json.MarshalIndent(manifest, "", "  ")
 	made["manifest.json"] = append(text, '\n')
 	return made, first, err

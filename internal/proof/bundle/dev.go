@@ -115,7 +115,7 @@ func isPage(at string) bool {
 }
 
 // entry finds the files that the page names, whose names the manifest gives.
-var entry = regexp.MustCompile(assets + `(app|vendor)-[0-9A-Z]+\.(js|css)`)
+var entry = regexp.MustCompile(assets + `(app|vendor|more)-[0-9A-Z]+\.(js|css)`)
 
 // renew builds the dashboard for a page, and names the new files in it.
 func (w *workshop) renew(r *http.Response) error {

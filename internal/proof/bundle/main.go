@@ -27,16 +27,29 @@ const (
 func main() {
 	check := flag.Bool("check", false, "write nothing, and fail if what is committed differs")
 	dev := flag.String("dev", "", "serve the sources at this loopback address, built for each page that is asked for")
+	format := flag.Bool("format", false, "lay the sources out, judge them, and do nothing else")
 	server := flag.String("server", "http://127.0.0.1:8080", "with -dev: the server that answers all else")
 	flag.Parse()
 	work := func() error { return run(context.Background(), *check) }
-	if *dev != "" {
+	switch {
+	case *format:
+		work = func() error { return laidOut(context.Background()) }
+	case *dev != "":
 		work = func() error { return develop(context.Background(), *dev, *server) }
 	}
 	if err := work(); err != nil {
 		fmt.Fprintln(os.Stderr, "bundle:", err)
 		os.Exit(1)
 	}
+}
+
+// laidOut lays the sources out, and fails if Biome finds something else in them.
+func laidOut(ctx context.Context) error {
+	tools, err := fetch(ctx)
+	if err != nil {
+		return err
+	}
+	return tools.layout(ctx, false)
 }
 
 func run(ctx context.Context, check bool) error {

@@ -59,7 +59,7 @@ func TestAsksAndEscalations(t *testing.T) {
 	s.visit(b, phone, "/ui/escalations/"+escalation, "Who decides?", "unclear", "escalation")
 	s.visit(b, phone, "/ui/escalations", "Escalations", "Who decides?", "escalations")
 	b.Until("the judge is asked again only where none answered", `(all => all.length === 1 && all[0].innerText.includes("judge unavailable"))`+
-		`([...document.querySelectorAll("main li.card")].filter(e => e.innerText.includes("Ask the judge again")))`)
+		`([...document.querySelectorAll("main li.item")].filter(e => e.innerText.includes("Ask the judge again")))`)
 	b.Press("j")
 	b.Until("the first card has the focus", `document.activeElement?.dataset.id && document.activeElement.dataset.id !== `+text(escalation))
 	b.Fill("Note", "We do. <b>Really</b>")

@@ -247,7 +247,7 @@ func TestFacesLeadOn(t *testing.T) {
 	b.Go(in)
 	b.See("Sign in as ada") // bob is signed in
 	b.Button("Sign in")
-	b.Until("the page of the address, as ada", `location.pathname === "/ui/prs" && document.querySelector(".who")?.innerText.includes("ada")`)
+	b.Until("the page of the address, as ada", `location.pathname === "/ui/prs" && document.querySelector(".foot")?.innerText.includes("ada")`)
 	b.Go(in)
 	b.See("This address is not good any more")
 	b.Until("the way in", `document.querySelector("main a[href^='/login']")`)

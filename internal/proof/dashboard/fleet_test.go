@@ -83,7 +83,7 @@ func shoot(b *browser.Tab, name string) {
 	b.Resize(390, 844)
 	if wide := browser.Eval[int](b, `document.querySelector("main").scrollWidth - document.querySelector("main").clientWidth`); wide > 0 {
 		b.T.Errorf("%s: %d px too wide on a phone: %s", name, wide, browser.Eval[string](b, `[...document.querySelectorAll("main *")]
-			.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.parentElement.closest(".scroll,.vlist,pre,.code"))
+			.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.parentElement.closest(".scroll,.vlist,pre,.cmd"))
 			.slice(0, 4).map(e => e.outerHTML.slice(0, 160)).join("\n")`))
 	}
 	if dir != "" {
@@ -271,6 +271,13 @@ func TestRepositories(t *testing.T) {
 	shoot(b, "repo-secrets")
 	b.Button("settings")
 	b.See("ai first")
+	b.Fill("Default branch", "nowhere")
+	b.Button("Make it the default")
+	b.Until("what is wrong with it", `document.querySelector("[name=default_branch][aria-invalid=true]")`)
+	b.See("is no branch of the repository")
+	b.Fill("Default branch", "main")
+	b.Button("Make it the default")
+	b.See("Work begins from main now.")
 	shoot(b, "repo-settings")
 	b.Button("Turn off")
 	b.Button("Go on")

@@ -143,7 +143,7 @@ func TestFrame(t *testing.T) {
 	}
 	call[any](y, http.MethodPost, "/v1/escalations/"+escalation+"/resolve", `{}`)
 	b.Until("nothing waits any more", `!document.querySelector("nav .n")`)
-	b.Until("the corner is in sight", `document.querySelector(".who form").getBoundingClientRect().bottom <= innerHeight`)
+	b.Until("the corner is in sight", `document.querySelector(".foot form").getBoundingClientRect().bottom <= innerHeight`)
 	b.Resize(390, 844)
 	b.Button("More")
 	b.Until("the menu", `document.querySelector("nav.open")`)
@@ -151,7 +151,7 @@ func TestFrame(t *testing.T) {
 	b.Until("closed", `!document.querySelector("nav.open")`)
 	b.Button("More")
 	b.Until("the menu", `document.querySelector("nav.open")`)
-	browser.Eval[any](b, `document.querySelector("nav.bottom a[href='/ui/approvals']").click()`)
+	browser.Eval[any](b, `document.querySelector("nav.bar a[href='/ui/approvals']").click()`)
 	heads(b, "Approvals")
 	b.Until("nothing lies over the page", `!document.querySelector("nav.open")`)
 	b.Button("More")

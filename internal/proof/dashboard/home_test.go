@@ -101,7 +101,7 @@ func TestHomeIsWorkedThrough(t *testing.T) {
 	b.Gone("declined: Fix the year")
 	b.Go("/ui/prs/" + pr)
 	b.Until("the question", `document.querySelector("#decision .acts button.main:not(:disabled)")`)
-	b.Until("its changes", `document.querySelector(".diff .add")`)
+	b.Until("its changes", `document.querySelector(".changes .add")`)
 	b.Press("g", "h")
 	b.See("Merge: Fix the year")
 	b.Press("j", "j", "a") // its changes were opened

@@ -138,12 +138,12 @@ echo "Named." >"$YARDMASTER_REPORT"
 	shown := func() {
 		t.Helper()
 		for _, name := range names {
-			b.Until("the line of "+name, `[...document.querySelectorAll(".diff .add")].some(e => e.innerText.includes(`+quoted("zz in "+name)+`))`)
+			b.Until("the line of "+name, `[...document.querySelectorAll(".changes .add")].some(e => e.innerText.includes(`+quoted("zz in "+name)+`))`)
 		}
 	}
 	shown()
 	for _, name := range names {
-		button := `[...document.querySelectorAll(".diff .fileline button[aria-expanded]")].find(e => e.innerText.includes(` + quoted(name) + `))`
+		button := `[...document.querySelectorAll(".changes .fileline button[aria-expanded]")].find(e => e.innerText.includes(` + quoted(name) + `))`
 		for _, is := range []string{"false", "true"} {
 			browser.Eval[any](b, button+`.click()`)
 			b.Until(name+" is open: "+is, button+`?.getAttribute("aria-expanded") === `+quoted(is))
@@ -182,7 +182,7 @@ func TestSomebodyElseSignsIn(t *testing.T) {
 	one.Until("the sign-in page", `location.pathname === "/login" && document.querySelector("input[type=password]")`)
 	one.SignIn("bob", rig.Password)
 	for _, b := range []*browser.Tab{one, two} {
-		b.Until("bob's page", `document.querySelector(".who") && document.querySelector(".who").innerText.includes("bob")`)
+		b.Until("bob's page", `document.querySelector(".foot") && document.querySelector(".foot").innerText.includes("bob")`)
 		b.See("globex")
 		b.Gone("Only for acme")
 	}
@@ -206,7 +206,7 @@ func TestSignInOverASession(t *testing.T) {
 	two.See("No tasks yet")
 	y.task("Only for acme", "Nothing to do.")
 	for _, b := range []*browser.Tab{one, two} {
-		b.Until("bob's page", `document.querySelector(".who") && document.querySelector(".who").innerText.includes("bob")`)
+		b.Until("bob's page", `document.querySelector(".foot") && document.querySelector(".foot").innerText.includes("bob")`)
 		b.Until("live", `document.querySelector(".link.live")`)
 		if text := browser.Eval[string](b, "document.body.innerText"); strings.Contains(text, "Only for acme") {
 			t.Errorf("a tab of bob shows a task of acme:\n%s", text)

@@ -85,12 +85,12 @@ func TestVeryLargeWork(t *testing.T) {
 	b.Go("/ui/prs/" + pr)
 	b.See("0 of 2001 viewed")
 	b.See("2001 files, +52000 −50000")
-	few(b, "2,001 files", ".diff .l, .diff .dl", 150)
+	few(b, "2,001 files", ".changes .l, .changes .dl", 150)
 	few(b, "the tree of 2,001 files", ".tree .leaf", 60)
-	b.Click(".diff .fileline button[aria-expanded=false]")
+	b.Click(".changes .fileline button[aria-expanded=false]")
 	b.Until("100,000 changed lines of a file", `document.querySelector("#diff").innerText.includes("@@ -1,50000")`)
 	answers(b, "n", "p")
-	few(b, "100,000 changed lines", ".diff .l, .diff .dl", 150)
+	few(b, "100,000 changed lines", ".changes .l, .changes .dl", 150)
 	b.Until("the last of them", `(e => { e.scrollTop = 49990 * 20; return /50000\s*-\s*50000\s+50000\s*\+\s*150000/.test(e.innerText) })(document.querySelector("#diff"))`)
 	answers(b, "v", "v")
 	b.Button("Fold all")
@@ -99,7 +99,7 @@ func TestVeryLargeWork(t *testing.T) {
 	if n := browser.Eval[int](b, `performance.getEntriesByType("resource").filter(e => /\/diff\?.*path=/.test(e.name)).length`); n > 100 {
 		t.Errorf("%d files are asked for, of which a window is seen", n)
 	}
-	few(b, "2,001 open files", ".diff .l, .diff .dl", 150)
+	few(b, "2,001 open files", ".changes .l, .changes .dl", 150)
 	content(b)
 }
 

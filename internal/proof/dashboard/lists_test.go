@@ -64,21 +64,21 @@ func TestRowsAreCompact(t *testing.T) {
 		`document.querySelector("#tasks").scrollHeight`
 	const names = `document.querySelector(".row.names")?.offsetHeight`
 	b.Go("/ui/tasks")
-	is(b, height, "40")
-	is(b, last, "1200")
-	is(b, names, "28")
+	is(b, height, "44")
+	is(b, last, "1320")
+	is(b, names, "34")
 	b.Go("/ui/settings")
 	b.Choose("rows", "compact")
 	b.Press("g", "t")
 	is(b, height, "32")
 	is(b, last, "960")
-	is(b, names, "28")
+	is(b, names, "34")
 	b.Go("/ui/tasks")
 	is(b, height, "32")
 	usable(b, "compact rows")
 	b.Resize(390, 800)
 	is(b, height, "64")
-	is(b, names+" + document.querySelector('#tasks').getBoundingClientRect().top - document.querySelector('.grid').getBoundingClientRect().top", "1")
+	is(b, names+" + document.querySelector('#tasks').getBoundingClientRect().top - document.querySelector('.listbox').getBoundingClientRect().top", "2")
 	clean(t, b)
 }
 
@@ -116,7 +116,7 @@ func TestKeysOfLists(t *testing.T) {
 	marked(b, "tasks", "Row 19")
 	b.Press("?")
 	b.See("select to here")
-	if broken := browser.Eval[[]string](b, `[...document.querySelectorAll(".keys > div")].filter(e => {
+	if broken := browser.Eval[[]string](b, `[...document.querySelectorAll(".shortcuts > div")].filter(e => {
 		const [dt, dd] = e.children, of = [...dt.children].map(k => k.getBoundingClientRect());
 		return of.some(r => r.top !== of[0].top || r.height > 24 || r.right > dd.getBoundingClientRect().left);
 	}).map(e => e.innerText)`); len(broken) > 0 {
@@ -140,7 +140,7 @@ func TestKeysOfLists(t *testing.T) {
 	}
 	heads := browser.Eval[string](b,
 		`[...document.querySelectorAll("#tasks-names [role=columnheader]")].map(e => e.textContent.trim()).join()`)
-	if heads != "Selected,Status,Title,Repository,Kind,Box or place,Attempt,Cost,Age" {
+	if heads != "Selected,Status,Title,Repository,Box or place,Attempt,Cost,Age" {
 		t.Errorf("the columns are %q", heads)
 	}
 	usable(b, "a list of tasks")

@@ -65,7 +65,7 @@ func TestServerGoneForAWhile(t *testing.T) {
 	c.plug("")
 	b.See("Reconnecting")
 	b.Until("as of then", `(at => Date.parse(new Date().toDateString() + " " + at) > cut - 1000)(
-		document.querySelector(".who .link").title.replace("Rows as of ", ""))`)
+		document.querySelector(".foot .link").title.replace("Rows as of ", ""))`)
 	b.See("Before")
 	y.task("Meanwhile", "Nothing to do.")
 	c.plug(hostOf(y.URL))

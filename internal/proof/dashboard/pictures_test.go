@@ -118,7 +118,7 @@ func takePictures(t *testing.T) {
 	} {
 		b.Go(p.at)
 		b.See(p.shows)
-		b.Until("all of it", `!document.querySelector("[aria-busy=true]") && document.querySelector(".who .link.live")`)
+		b.Until("all of it", `!document.querySelector("[aria-busy=true]") && document.querySelector(".foot .link.live")`)
 		text := browser.Eval[string](b, "document.body.innerText")
 		if strings.Contains(text, "127.0.0.1") || strings.Contains(text, "/tmp/") {
 			t.Errorf("%s shows something of this machine:\n%s", shown[i], text)

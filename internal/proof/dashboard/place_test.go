@@ -115,7 +115,7 @@ func TestPlaceInAListIsKept(t *testing.T) {
 	opened(far)
 	b.Press("u")
 	far.same(b.Tab, "up")
-	b.Press("k", "j") // the mark moves from there
+	b.Press("j", "k") // the mark moves from there
 	far.same(b.Tab, "up, and to and fro")
 	opened(far)
 	y.task("One more", "It comes while somebody reads.")

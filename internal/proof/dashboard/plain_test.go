@@ -42,7 +42,7 @@ func TestPullThatNobodyReviewed(t *testing.T) {
 	pr := s.pull(s.task("worker", "Fix the year"))
 	b := s.enter(1440, 900)
 	b.Go("/ui/approvals")
-	b.Until("what the card says", `document.querySelector("main .card")?.innerText.replace(/\s+/g, " ").includes("checks none · not reviewed · +")`)
+	b.Until("what the card says", `document.querySelector("main .item")?.innerText.replace(/\s+/g, " ").includes("checks none · not reviewed · +")`)
 	b.Go("/ui/prs")
 	b.Until("what the list says", `[...document.querySelectorAll("#prs [role=gridcell]")].some(e => e.innerText.trim() === "not reviewed")`)
 

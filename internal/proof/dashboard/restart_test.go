@@ -94,18 +94,18 @@ func TestServerIsKilledUnderAPage(t *testing.T) {
 	page := list.Another()
 	page.Go("/ui/tasks/" + task)
 	lines := func(n int) string {
-		return fmt.Sprintf(`Number(/(\d+) lines/.exec(document.querySelector(".logbox .bar .num")?.innerText)?.[1]) > %d`, n)
+		return fmt.Sprintf(`Number(/(\d+) lines/.exec(document.querySelector(".logbox .tools .num")?.innerText)?.[1]) > %d`, n)
 	}
 	page.Until("some lines", lines(10))
 	for _, b := range []*browser.Tab{list, page} {
-		b.Until("live", `document.querySelector(".who .link.live")`)
+		b.Until("live", `document.querySelector(".foot .link.live")`)
 	}
 	before := ticks(t, page)
 
 	server.Kill()
 	for _, b := range []*browser.Tab{list, page} {
 		b.See("Reconnecting")
-		b.Until("how old the rows are", `document.querySelector(".who .link").title.includes("as of")`)
+		b.Until("how old the rows are", `document.querySelector(".foot .link").title.includes("as of")`)
 		b.See("Count aloud")
 	}
 	if away := ticks(t, page); len(away) < len(before) {
@@ -115,7 +115,7 @@ func TestServerIsKilledUnderAPage(t *testing.T) {
 	y.task("Meanwhile", "Nothing to do.")
 	list.See("Meanwhile")
 	for _, b := range []*browser.Tab{list, page} {
-		b.Until("live again", `document.querySelector(".who .link.live")`)
+		b.Until("live again", `document.querySelector(".foot .link.live")`)
 	}
 	if rows := browser.Eval[[]string](list, `[...document.querySelectorAll("#tasks [role=row] a")].map(e => e.innerText.split(" ·")[0])`); !slices.Equal(rows,
 		[]string{"Meanwhile", "Count aloud"}) {

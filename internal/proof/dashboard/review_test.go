@@ -58,10 +58,10 @@ func TestReviewWithAFinding(t *testing.T) {
 	b := y.open(1440, 900)
 	b.Complaints()
 	visit(b, "/ui/approvals", "Approvals")
-	b.Until("what the card says", `document.querySelector("main .card")?.innerText.replace(/\s+/g, " ").includes("checks passed · reviewed · +1 −0")`)
+	b.Until("what the card says", `document.querySelector("main .item")?.innerText.replace(/\s+/g, " ").includes("checks passed · reviewed · +1 −0")`)
 	content(b)
 	visit(b, "/ui/prs", "Pull requests")
-	b.Until("its lines", `document.querySelector("#prs .counts")?.innerText === "+1 −0"`)
+	b.Until("its lines", `document.querySelector("#prs .pm")?.innerText === "+1 −0"`)
 	visit(b, "/ui/repos/acme/lax/reviews", "Reviews of acme/lax")
 	b.See("Greet")
 	content(b)
@@ -139,8 +139,8 @@ func TestMergeQueueAtWork(t *testing.T) {
 	b.Complaints()
 	visit(b, "/ui/approvals", "Approvals")
 	for _, title := range []string{"Greet", "Paint"} {
-		card := `[...document.querySelectorAll("main .card")].find(e => e.innerText.includes("Merge: ` + title + `"))`
-		b.Until("the question about "+title, `(`+card+`)?.querySelector(".counts")`)
+		card := `[...document.querySelectorAll("main .item")].find(e => e.innerText.includes("Merge: ` + title + `"))`
+		b.Until("the question about "+title, `(`+card+`)?.querySelector(".pm")`)
 		browser.Eval[any](b, `(`+card+`).querySelector(".acts .main").click()`)
 		b.Until("it is answered", `!(`+card+`)`)
 	}

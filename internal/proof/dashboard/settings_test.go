@@ -81,7 +81,7 @@ func TestSettings(t *testing.T) {
 	b.Until("the token is gone", `!document.body.innerText.includes(`+quoted(token)+`)`)
 	b.Button("Revoke")
 	b.Button("Go on")
-	b.Until("it is revoked", `document.querySelector(".card .status.bad")`)
+	b.Until("it is revoked", `document.querySelector(".item .status.bad")`)
 	if resp, _ := y.Send(http.MethodGet, "/v1/me", token, ""); resp.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a revoked token answers %d", resp.StatusCode)
 	}
@@ -122,7 +122,7 @@ func TestFormLeavesWhatIsTyped(t *testing.T) {
 	browser.Eval[any](b, `(e => { e.focus(); e.select() })(document.querySelector("main form input[name=name]"))`)
 	b.Type("NEXT")
 	browser.Eval[any](b, `(letGo(), null)`)
-	b.Until("it is kept", `[...document.querySelectorAll("main li, main [role=row], main .card")].some(e => e.innerText.includes("NPM_TOKEN"))`)
+	b.Until("it is kept", `[...document.querySelectorAll("main li, main [role=row], main .item")].some(e => e.innerText.includes("NPM_TOKEN"))`)
 	b.Until("the fields", `(f => f.name.value === "NEXT" && f.value.value === "" && document.activeElement === f.name)(Object.fromEntries([...document.querySelectorAll("main form [name]")].map(e => [e.name, e])))`)
 }
 
@@ -141,7 +141,7 @@ func TestSettingsOfSending(t *testing.T) {
 	b.See("Secret that signs")
 	b.Button("I have kept it")
 	b.Button("Test")
-	b.Until("an attempt", `document.querySelector("[aria-label=Attempts] .card")`)
+	b.Until("an attempt", `document.querySelector("[aria-label=Attempts] .item")`)
 	b.See("418")
 	b.Button("Answer")
 	b.See("‹U+202E›")

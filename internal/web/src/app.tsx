@@ -9,6 +9,7 @@ import { go, here, match, start as startRoute, type PageProps, type Params } fro
 import { load, may, me, refused, signIn, start as startSession } from "./session";
 import { start as startLook } from "./look";
 import { Dialog } from "./ui/dialog";
+import { more } from "./ui/more";
 import { bind, start as startKeys } from "./ui/keys";
 import { Late } from "./ui/late";
 import { actions } from "./ui/actions";
@@ -39,8 +40,8 @@ function Page() {
     if (!hit) return;
     let on = true;
     setFailed(undefined);
-    hit.entry.load().then(
-      (m) => {
+    Promise.all([hit.entry.load(), hit.entry.path === "/ui" || more()]).then(
+      ([m]) => {
         if (on) set({ entry: hit.entry, page: m.default });
       },
       (e) => {

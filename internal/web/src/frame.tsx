@@ -7,9 +7,11 @@ import { asOf, link } from "./live";
 import { pages, type Entry } from "./pages";
 import { go, here } from "./route";
 import { forget, may, me, operator } from "./session";
+import { Icon } from "./ui/icon";
 import { openPalette } from "./ui/palette";
 import { Act } from "./ui/parts";
 import { table } from "./own";
+import { filing } from "./pages/newtask";
 import { counts, unread } from "./waits";
 
 export const help = signal(false),
@@ -42,17 +44,27 @@ export function Rail() {
   return (
     <nav
       aria-label="Main"
-      class={open ? "open" : undefined}
+      class={open ? "side open" : "side"}
       onClick={(e) => {
         if ((e.target as Element).closest("a")) menu.value = false;
       }}
     >
       <a class="brand" href="/ui/">
-        <svg viewBox="0 0 24 24" aria-hidden="true">
+        <svg class="glyph" viewBox="0 0 24 24" aria-hidden="true">
           <path d="M4 20V4M4 14c8 0 8-10 16-10v16" />
         </svg>
         Yardmaster
       </a>
+      <div class="siderow">
+        <button type="button" class="find" onClick={openPalette}>
+          <Icon of="search" />
+          <span>Search</span>
+          <kbd>Ctrl K</kbd>
+        </button>
+        <button type="button" class="icon" aria-label="New task or ask" title="c" {...filing()}>
+          <Icon of="plus" />
+        </button>
+      </div>
       <div class="ways">
         {sections.map((s) => {
           const own = listed().filter((p) => (p.section ?? "") === s);
@@ -61,7 +73,11 @@ export function Rail() {
           return folded.includes(s) ? (
             <details key={s} class="section" open={own.some(current)}>
               <summary>
-                <h2>{s}</h2>
+                <h2>
+                  <Icon of={s === "Settings" ? "settings" : "building-2"} />
+                  {s}
+                  <Icon of="chevron-right" class="chev" />
+                </h2>
               </summary>
               {ways}
             </details>
@@ -82,7 +98,7 @@ export function Rail() {
 function Waiting() {
   const n = counts.value?.waiting_for_me.total;
   return n ? (
-    <span class="n" title={n === 1 ? "One decision waits for you" : n + " decisions wait for you"}>
+    <span class="n ask" title={n === 1 ? "One decision waits for you" : n + " decisions wait for you"}>
       {n}
     </span>
   ) : null;
@@ -95,7 +111,8 @@ function Way(p: { of: Entry; here: boolean }) {
   }, [p.here]);
   return (
     <a ref={way} href={p.of.path === "/ui" ? "/ui/" : p.of.path} aria-current={p.here ? "page" : undefined}>
-      {p.of.name}
+      {p.of.icon && <Icon of={p.of.icon} />}
+      <span class="t">{p.of.name}</span>
       {p.of.path === "/ui" && <Waiting />}
       {p.of.path === "/ui/notifications" && unread.value > 0 && (
         <span class="dot" role="img" aria-label="unread" title={unread.value + " unread"} />
@@ -124,29 +141,26 @@ function Corner() {
   const m = me.value,
     at = account.value || m?.account.id;
   return (
-    <div class="who">
-      <p
-        class={"link " + link.value}
-        title={
-          link.value === "live" ? "Rows follow the server" : "Rows as of " + new Date(asOf.value).toLocaleTimeString()
-        }
-      >
-        {links[link.value]}
-      </p>
+    <div class="foot">
       <div class="pair">
-        <button type="button" class="plain" onClick={openPalette}>
-          Search <kbd>Ctrl K</kbd>
-        </button>
+        <p
+          class={"link " + link.value}
+          title={
+            link.value === "live" ? "Rows follow the server" : "Rows as of " + new Date(asOf.value).toLocaleTimeString()
+          }
+        >
+          {links[link.value]}
+        </p>
         <button
           type="button"
-          class="plain"
+          class="ghost icon"
           aria-label="Shortcuts"
-          title="Shortcuts"
+          title="Shortcuts (?)"
           onClick={() => {
             help.value = true;
           }}
         >
-          <kbd>?</kbd>
+          <Icon of="circle-help" />
         </button>
       </div>
       {m && m.memberships.length > 1 ? (
@@ -167,7 +181,7 @@ function Corner() {
           </select>
           {account.value && account.value !== m.account.id && (
             <Act
-              class="plain"
+              class="ghost"
               call={accountActiveAccountSwitch}
               input={{ account: account.value }}
               done="New tabs and programs begin with this organisation."
@@ -177,12 +191,14 @@ function Corner() {
           )}
         </>
       ) : (
-        <p>{m?.account.login}</p>
+        <p class="strong">{m?.account.login}</p>
       )}
       <form method="post" action="/auth/logout" onSubmit={leave}>
         <span class="dim">{m?.user?.login ?? m?.user?.name}</span>
         <input type="hidden" name="return_to" value="/login" />
-        <button class="plain">Sign out</button>
+        <button type="submit" class="ghost">
+          Sign out
+        </button>
       </form>
     </div>
   );
@@ -213,18 +229,22 @@ export function Stale() {
 export function Bottom() {
   const at = (p: string) => (here.value.pathname.replace(/\/$/, "") === p ? ("page" as const) : undefined);
   return (
-    <nav class="bottom" aria-label="Short">
+    <nav class="bar" aria-label="Short">
       <a href="/ui/" aria-current={at("/ui")}>
+        <Icon of="house" />
         Home
         <Waiting />
       </a>
       <a href="/ui/tasks" aria-current={at("/ui/tasks")}>
+        <Icon of="layers" />
         Tasks
       </a>
       <a href="/ui/approvals" aria-current={at("/ui/approvals")}>
+        <Icon of="circle-check" />
         Approvals
       </a>
       <button type="button" onClick={openPalette}>
+        <Icon of="search" />
         Search
       </button>
       <button
@@ -234,6 +254,7 @@ export function Bottom() {
           menu.value = !menu.value;
         }}
       >
+        <Icon of="ellipsis" />
         More
       </button>
     </nav>

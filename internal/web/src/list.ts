@@ -36,6 +36,8 @@ class Asked<P> {
   }
 }
 
+const furthest = 20; // how often rows below the first are asked for, when a list is loaded again
+
 export class List<R extends { id: string }> {
   readonly ids = signal<string[]>([]);
   readonly rows = new Map<string, Signal<R>>();
@@ -135,7 +137,8 @@ export class List<R extends { id: string }> {
     });
   }
 
-  // load asks for the first rows.
+  // load asks for the rows anew, and for as many as there were: who has gone further down
+  // finds their place.
   load() {
     return this.begin(false);
   }
@@ -152,8 +155,9 @@ export class List<R extends { id: string }> {
   private async begin(keep: boolean) {
     const n = this.asked.begin(),
       page = await this.ask(undefined, n);
-    const since = page && this.asked.end(n);
-    if (!page || !since) return;
+    if (!page || (!keep && this.deep && !(await this.further(page, n)))) return;
+    const since = this.asked.end(n);
+    if (!since) return;
     batch(() => {
       const ids = page.data.map((r) => r.id),
         had = new Set(ids),
@@ -166,7 +170,7 @@ export class List<R extends { id: string }> {
       this.fresh.value = [];
       if (!after.length) {
         this.next = page.next_cursor ?? undefined;
-        this.deep = false;
+        if (keep) this.deep = false;
       }
       this.cut = page.has_more ?? false;
       this.state.value = "ready";
@@ -174,6 +178,19 @@ export class List<R extends { id: string }> {
       this.asking.value = false;
       this.apply(since);
     });
+  }
+
+  // further adds to a first page what follows it, until there are as many rows as now; it
+  // tells whether the server has answered each time.
+  private async further(page: Page<R>, n: number): Promise<boolean> {
+    const had = this.ids.peek().length;
+    for (let asks = 0; page.next_cursor && page.data.length < had && asks < furthest; asks++) {
+      const next = await this.ask(page.next_cursor, n);
+      if (!next) return false;
+      page.data.push(...next.data);
+      page.next_cursor = next.next_cursor;
+    }
+    return true;
   }
 
   // older asks for the rows after the last one.

@@ -39,11 +39,13 @@ import {
   webhookList,
 } from "./client.gen";
 import type { PageModule } from "./route";
+import type { IconName } from "./ui/icon";
 
 export type Entry = {
   path: string;
   load: () => Promise<PageModule>;
   name?: string; // in the rail; pages of one object have none
+  icon?: IconName; // before the name
   section?: string; // of the rail
   key?: string; // after g
   needs?: Pick<Call<never, unknown>, "scope">; // without its scope the page says which is missing
@@ -51,16 +53,33 @@ export type Entry = {
 };
 
 export const pages: Entry[] = [
-  { path: "/ui", name: "Home", key: "h", load: () => import("./pages/home") },
-  { path: "/ui/tasks", name: "Tasks", section: "Work", key: "t", needs: taskList, load: () => import("./pages/tasks") },
+  { path: "/ui", name: "Home", icon: "house", key: "h", load: () => import("./pages/home") },
+  {
+    path: "/ui/tasks",
+    name: "Tasks",
+    icon: "layers",
+    section: "Work",
+    key: "t",
+    needs: taskList,
+    load: () => import("./pages/tasks"),
+  },
   { path: "/ui/tasks/{id}", needs: taskList, load: () => import("./pages/task") },
   { path: "/ui/runs/{id}", needs: taskList, load: () => import("./pages/run") },
-  { path: "/ui/plans", name: "Plans", section: "Work", key: "p", needs: planList, load: () => import("./pages/plans") },
+  {
+    path: "/ui/plans",
+    name: "Plans",
+    icon: "map",
+    section: "Work",
+    key: "p",
+    needs: planList,
+    load: () => import("./pages/plans"),
+  },
   { path: "/ui/plans/{id}", needs: planList, load: () => import("./pages/plan") },
   { path: "/ui/plans/fanouts/{id}", needs: planList, load: () => import("./pages/fanout") },
   {
     path: "/ui/prs",
     name: "Pull requests",
+    icon: "git-pull-request",
     section: "Work",
     key: "r",
     needs: prAll,
@@ -71,16 +90,26 @@ export const pages: Entry[] = [
   {
     path: "/ui/approvals",
     name: "Approvals",
+    icon: "circle-check",
     section: "Work",
     key: "v",
     needs: prPendingApprovals,
     load: () => import("./pages/approvals"),
   },
-  { path: "/ui/asks", name: "Asks", section: "Work", key: "a", needs: askList, load: () => import("./pages/asks") },
+  {
+    path: "/ui/asks",
+    name: "Asks",
+    icon: "message-circle-question-mark",
+    section: "Work",
+    key: "a",
+    needs: askList,
+    load: () => import("./pages/asks"),
+  },
   { path: "/ui/asks/{id}", needs: askList, load: () => import("./pages/ask") },
   {
     path: "/ui/escalations",
     name: "Escalations",
+    icon: "shield-alert",
     section: "Work",
     key: "e",
     needs: escalationList,
@@ -90,6 +119,7 @@ export const pages: Entry[] = [
   {
     path: "/ui/blockers",
     name: "Blockers",
+    icon: "key-round",
     section: "Work",
     key: "b",
     needs: blockerList,
@@ -99,17 +129,35 @@ export const pages: Entry[] = [
   {
     path: "/ui/notifications",
     name: "Inbox",
+    icon: "inbox",
     section: "Work",
     key: "n",
     needs: notificationList,
     load: () => import("./pages/notifications"),
   },
-  { path: "/ui/boxes", name: "Boxes", section: "Fleet", key: "x", needs: boxList, load: () => import("./pages/boxes") },
+  {
+    path: "/ui/boxes",
+    name: "Boxes",
+    icon: "server",
+    section: "Fleet",
+    key: "x",
+    needs: boxList,
+    load: () => import("./pages/boxes"),
+  },
   { path: "/ui/boxes/{id}", needs: boxList, load: () => import("./pages/box") },
-  { path: "/ui/ci", name: "CI runs", section: "Fleet", key: "c", needs: ciRuns, load: () => import("./pages/ci") },
+  {
+    path: "/ui/ci",
+    name: "CI runs",
+    icon: "flask-conical",
+    section: "Fleet",
+    key: "c",
+    needs: ciRuns,
+    load: () => import("./pages/ci"),
+  },
   {
     path: "/ui/templates",
     name: "Templates",
+    icon: "package",
     section: "Fleet",
     needs: templateList,
     load: () => import("./pages/templates"),
@@ -117,6 +165,7 @@ export const pages: Entry[] = [
   {
     path: "/ui/repos",
     name: "Repositories",
+    icon: "folder-git-2",
     section: "Knowledge",
     key: "o",
     needs: projectList,
@@ -126,12 +175,20 @@ export const pages: Entry[] = [
   {
     path: "/ui/digests",
     name: "Digests",
+    icon: "file-text",
     section: "Knowledge",
     needs: digestList,
     load: () => import("./pages/digests"),
   },
   { path: "/ui/digests/{id}", needs: digestList, load: () => import("./pages/digest") },
-  { path: "/ui/docs", name: "Manual", section: "Knowledge", key: "m", load: () => import("./pages/manual") },
+  {
+    path: "/ui/docs",
+    name: "Manual",
+    icon: "circle-help",
+    section: "Knowledge",
+    key: "m",
+    load: () => import("./pages/manual"),
+  },
   { path: "/ui/docs/{name}", load: () => import("./pages/document") },
   { path: "/ui/repos/{owner}/{repo}/issues", needs: issueList, load: () => import("./pages/issues") },
   { path: "/ui/repos/{owner}/{repo}/issues/{id}", needs: issueList, load: () => import("./pages/issue") },
@@ -141,6 +198,7 @@ export const pages: Entry[] = [
   {
     path: "/ui/sessions",
     name: "Sessions",
+    icon: "terminal",
     section: "Insight",
     key: "s",
     needs: sessionList,
@@ -150,6 +208,7 @@ export const pages: Entry[] = [
   {
     path: "/ui/usage",
     name: "Usage and budgets",
+    icon: "circle-dollar-sign",
     section: "Insight",
     key: "u",
     needs: billingUsage,
@@ -158,6 +217,7 @@ export const pages: Entry[] = [
   {
     path: "/ui/audit",
     name: "Audit",
+    icon: "scan-eye",
     section: "Insight",
     key: "l",
     needs: auditTail,

@@ -18,7 +18,7 @@ export class Reader {
     this.rest += text.replace(/\r\n?/g, "\n");
     const out: Frame[] = [];
     let at = 0;
-    for (let end; (end = this.rest.indexOf("\n\n", at)) >= 0; at = end + 2) {
+    for (let end = 0; (end = this.rest.indexOf("\n\n", at)) >= 0; at = end + 2) {
       const f = this.frame(this.rest.slice(at, end));
       if (f) out.push(f);
     }

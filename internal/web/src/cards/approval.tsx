@@ -14,6 +14,7 @@ import { Reviewed } from "./reviewed";
 import { LeftOut } from "./leftout";
 import { NoChecks, Unwanted } from "./unwanted";
 import { RequestChanges } from "./said";
+import { Item } from "./item";
 import { inert } from "../ui/ansi";
 import { usd } from "../ui/money";
 import { Act, Counts } from "../ui/parts";
@@ -115,7 +116,7 @@ export function ApprovalCard(p: {
   const input = () => ({ id: a.pr_id, action_id: a.id, head_sha: head });
   const where = `${a.repo}#${a.number}`;
   return (
-    <li class="card" data-id={a.id} data-pr={a.pr_id} data-head={a.head_sha} tabIndex={-1}>
+    <Item id={a.id} pr={a.pr_id} head={a.head_sha}>
       <div>
         <p>
           <strong>
@@ -183,7 +184,7 @@ export function ApprovalCard(p: {
       </div>
       {a.state === "pending" ? (
         <div class="acts">
-          <Act call={prSkipPending} input={input} failed={failed} done={`Skipped: ${where}.`}>
+          <Act call={prSkipPending} does="skip" input={input} failed={failed} done={`Skipped: ${where}.`}>
             Skip
           </Act>
           {p.here && a.kind === "merge" && <RequestChanges id={a.pr_id} head={head} />}
@@ -191,6 +192,7 @@ export function ApprovalCard(p: {
             call={prApprovePending}
             input={input}
             failed={failed}
+            does="approve"
             class="main"
             done={`Approved ${head.slice(0, 7)} of ${where}.`}
           >
@@ -207,6 +209,6 @@ export function ApprovalCard(p: {
           )}
         </div>
       )}
-    </li>
+    </Item>
   );
 }

@@ -19,7 +19,7 @@ export function Asked() {
           {v.data.length > 0 && (
             <ul class="cards" aria-label="Invitations">
               {v.data.map((i) => (
-                <li key={i.id} class="card">
+                <li key={i.id} class="item">
                   <div>
                     <p>
                       <strong>{inert(i.account)}</strong> <span class="dim">as {i.role}</span>

@@ -3,6 +3,7 @@
 import { blockerAnswer, blockerSubmit, blockerWithdraw, type Blocker, type BlockerFormField } from "../client.gen";
 import { NamedTask } from "./named";
 import { Markdown } from "../ui/markdown";
+import { Item } from "./item";
 import { inert } from "../ui/ansi";
 import { Field, Form } from "../ui/form";
 import { Text } from "../ui/inputs";
@@ -41,7 +42,7 @@ export function BlockerCard(p: { of: Blocker }) {
     </>
   );
   return (
-    <li class="card tall" data-id={b.id} tabIndex={-1}>
+    <Item id={b.id} tall>
       <div>
         <p>
           {words(b.kind)} for{" "}
@@ -94,7 +95,7 @@ export function BlockerCard(p: { of: Blocker }) {
           {!fills && !answers && <div class="acts">{also}</div>}
         </>
       )}
-    </li>
+    </Item>
   );
 }
 

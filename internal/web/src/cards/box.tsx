@@ -58,7 +58,7 @@ export function Outside() {
       </p>
       <ul class="cards">
         {rows.map((b) => (
-          <li key={b.id} class="card">
+          <li key={b.id} class="item">
             <div>
               <p>
                 <BoxStatus of={b} /> <strong>{inert(b.name || b.id.slice(0, 8))}</strong> of {inert(b.outside!.account)}{" "}

@@ -2,6 +2,7 @@
 import { askApprove, askRedrive, escalationResolve, type Escalation } from "../client.gen";
 import { Form } from "../ui/form";
 import { Who } from "./who";
+import { Item } from "./item";
 import { inert } from "../ui/ansi";
 import { Text } from "../ui/inputs";
 import { Markdown } from "../ui/markdown";
@@ -15,7 +16,7 @@ export const approvable = ["other_repository", "more_rights", "strangers_text", 
 export function EscalationCard(p: { of: Escalation; done?: () => void }) {
   const e = p.of;
   return (
-    <li class="card tall" data-id={e.id} tabIndex={-1}>
+    <Item id={e.id} tall>
       <div>
         <p>
           <strong>
@@ -99,6 +100,6 @@ export function EscalationCard(p: { of: Escalation; done?: () => void }) {
           {(wrong) => <Text name="note" label="Note" hint="what you decided" wrong={wrong} />}
         </Form>
       )}
-    </li>
+    </Item>
   );
 }

@@ -38,7 +38,7 @@ export function Graph(p: { of: TaskDetail }) {
           {all
             .filter((x) => some.includes(x.id))
             .map((x) => (
-              <li key={x.id} class="card">
+              <li key={x.id} class="item">
                 <a href={"/ui/tasks/" + x.id}>{inert(x.title)}</a>
                 {x.status && <Status of={x.status} noun="task" />}
               </li>

@@ -31,7 +31,7 @@ export function Help(p: { close: () => void }) {
       {[...groups].map(([g, list]) => (
         <section key={g}>
           <h3>{g}</h3>
-          <dl class="keys">
+          <dl class="shortcuts">
             {list.map((b) => (
               <div key={b.keys}>
                 <dt>

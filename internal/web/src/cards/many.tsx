@@ -86,7 +86,7 @@ export function Many(p: Picked<Task>) {
   return (
     <div class="many" role="group" aria-label="Selected tasks">
       {n > 0 && (
-        <div class="bar">
+        <div class="tools">
           <b role="status">{n} selected</b>
           {deeds.map((d) => (
             <button key={d.name} type="button" disabled={busy} {...gate(d.call, () => void begin(d))}>
@@ -139,7 +139,9 @@ export function Many(p: Picked<Task>) {
               <button type="button" onClick={() => setGuiding(undefined)}>
                 Do nothing
               </button>
-              <button class="main">Queue them again</button>
+              <button type="submit" class="main">
+                Queue them again
+              </button>
             </div>
           </form>
         </Dialog>

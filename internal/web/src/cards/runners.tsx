@@ -39,7 +39,7 @@ export function Runners() {
       <ul class="cards" aria-label="Boxes that work for you">
         {rows.flatMap((r) =>
           r.accounts.map((a) => (
-            <li key={r.id + a.id} class="card">
+            <li key={r.id + a.id} class="item">
               <div>
                 <p>
                   <strong>{inert(r.name || r.id.slice(0, 8))}</strong> in {inert(a.login)}

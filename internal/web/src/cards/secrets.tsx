@@ -23,7 +23,7 @@ type Keep = Partial<At> & {
 };
 type Row = Secret & { id: string };
 
-export function Secrets<P extends At | {}>(p: {
+export function Secrets<P extends At | object>(p: {
   at: P;
   list: Call<P & { cursor?: string; per_page?: number }, SecretPage>;
   set: Call<any, Secret>;

@@ -8,7 +8,13 @@ import { Form } from "../ui/form";
 import { Text } from "../ui/inputs";
 import { Act, Code, Coming } from "../ui/parts";
 
-type Back = { password: boolean; email: boolean; provider: boolean };
+type Refused = "sso-session" | "reauth-required";
+type Back = { password: boolean; email: boolean; provider: boolean; refused: Refused | null };
+
+const refusals: Record<Refused, string> = {
+  "sso-session": "This session was opened by the identity provider of an account, and sets no password.",
+  "reauth-required": "A first password is set within an hour of signing in. Sign out and in again to set one.",
+};
 const methods = op<object, { methods: string[] }>("auth.methods", "GET", "/auth/methods", "", []);
 const ways = op<object, Back>("auth.ways", "GET", "/auth/ways", "read:account", []);
 const setPassword = op<{ password_now?: string; password: string }, Back>(
@@ -78,29 +84,32 @@ export function Password() {
                 ? "You have none, and sign in otherwise."
                 : "You have none, and this server sends no mail: without one you cannot sign in again by yourself."}
           </p>
-          <Form
-            call={setPassword}
-            submit={w.password ? "Change it" : "Set it"}
-            said="It holds from the next sign-in on."
-            done={(b) => one.merge(b)}
-            read={(f) => ({
-              ...(w.password && { password_now: String(f.get("password_now") ?? "") }),
-              password: String(f.get("password") ?? ""),
-            })}
-          >
-            {(wrong) => (
-              <>
-                {w.password && <Text name="password_now" label="Password until now" wrong={wrong} type="password" />}
-                <Text
-                  name="password"
-                  label="New password"
-                  hint="at least 10 characters"
-                  wrong={wrong}
-                  type="password"
-                />
-              </>
-            )}
-          </Form>
+          {w.refused && <p class="hold">{refusals[w.refused]}</p>}
+          {!w.refused && (
+            <Form
+              call={setPassword}
+              submit={w.password ? "Change it" : "Set it"}
+              said="It holds from the next sign-in on."
+              done={(b) => one.merge(b)}
+              read={(f) => ({
+                ...(w.password && { password_now: String(f.get("password_now") ?? "") }),
+                password: String(f.get("password") ?? ""),
+              })}
+            >
+              {(wrong) => (
+                <>
+                  {w.password && <Text name="password_now" label="Password until now" wrong={wrong} type="password" />}
+                  <Text
+                    name="password"
+                    label="New password"
+                    hint="at least 10 characters"
+                    wrong={wrong}
+                    type="password"
+                  />
+                </>
+              )}
+            </Form>
+          )}
           {w.password && me.value?.user?.email && (
             <Act
               call={forgotten}

@@ -82,14 +82,14 @@ export function Talk(p: {
   const live = tail.state !== "ended";
   if (tail.state === "refused" && lines.size === 0) return <Trouble error={new Error(tail.why)} />;
   return (
-    <section class="fill run" aria-label="Transcript">
+    <section class="room run" aria-label="Transcript">
       <p class="dim">
         <span class={"link " + tail.state}>
           {tail.state === "ended" ? `The ${p.of} is over.` : tail.state === "live" ? "Live" : words(tail.state)}
         </span>{" "}
         {tail.why} {tail.state === "live" && lines.now && <span>· {inert(lines.now)}</span>}
       </p>
-      <div class="talk">
+      <div class="talkbox">
         {lines.steps.length > 0 && <Outline steps={lines.steps} live={live} />}
         <Log lines={lines} id="transcript" label={`Transcript of the ${p.of}`} tail={live} kinds={kinds}>
           {p.controls}

@@ -60,7 +60,7 @@ export function whoOf(actor: string): string {
     kind = kindOf(actor),
     word = words[kind];
   if (n && kind === "user") return inert(n.name) + (n.gone ? " (left)" : "");
-  if (n) return `${word?.named} ${inert(n.name)}`;
+  if (n && word?.named) return `${word.named} ${inert(n.name)}`;
   if (kind === "code-host") return `${inert(actor.slice(kind.length + 1))} (at the code host)`;
   return word?.alone ?? inert(kind);
 }

@@ -16,6 +16,7 @@ import { BlockerCard } from "../cards/blocker";
 import { cancelled, cancels } from "../cards/can";
 import { EscalationCard } from "../cards/escalation";
 import { Hold, Until } from "../cards/hold";
+import { Item } from "../cards/item";
 import { inert } from "../ui/ansi";
 import { many, usd } from "../ui/money";
 import { Act } from "../ui/parts";
@@ -44,7 +45,7 @@ export function WaitCard(p: { of: Wait }) {
 function PlanCard(p: { of: Plan }) {
   const x = p.of;
   return (
-    <li class="card" data-id={x.id} tabIndex={-1}>
+    <Item id={x.id}>
       <div>
         <p>
           Plan:{" "}
@@ -60,11 +61,11 @@ function PlanCard(p: { of: Plan }) {
         <a class="button" href={"/ui/plans/" + x.id}>
           See what it starts
         </a>
-        <Act call={planApprove} input={{ planId: x.id }} class="main" done="Approved. It begins.">
+        <Act call={planApprove} input={{ planId: x.id }} does="main" class="main" done="Approved. It begins.">
           Approve
         </Act>
       </div>
-    </li>
+    </Item>
   );
 }
 
@@ -76,7 +77,7 @@ export function PullCard(p: { of: PullRequest; asked: Escalation[] }) {
   const clear = need.capability ? { capability: need.capability, args: need.args } : undefined,
     arm = need.capability === "pr.rearm_babysit";
   return (
-    <li class={arm ? "card tall" : "card"} data-id={r.id} tabIndex={-1}>
+    <Item id={r.id} tall={arm}>
       <div>
         <p>
           {words(need.why)}:{" "}
@@ -101,12 +102,12 @@ export function PullCard(p: { of: PullRequest; asked: Escalation[] }) {
       ) : (
         <div class="acts">
           {need.capability === "pr.ask_again" && (
-            <Act call={prAskAgain} input={input} class="main" done={`Asked again: ${where}.`}>
+            <Act call={prAskAgain} input={input} does="main" class="main" done={`Asked again: ${where}.`}>
               Ask again
             </Act>
           )}
           {need.capability === "pr.merge" && (
-            <Act call={prMerge} input={input} class="main" done={`${where} is to be merged.`}>
+            <Act call={prMerge} input={input} does="main" class="main" done={`${where} is to be merged.`}>
               Merge
             </Act>
           )}
@@ -117,14 +118,14 @@ export function PullCard(p: { of: PullRequest; asked: Escalation[] }) {
           )}
         </div>
       )}
-    </li>
+    </Item>
   );
 }
 
 function HeldCard(p: { of: Task }) {
   const t = p.of;
   return (
-    <li class="card" data-id={t.id} tabIndex={-1}>
+    <Item id={t.id}>
       <div>
         <p>
           <strong>
@@ -144,11 +145,11 @@ function HeldCard(p: { of: Task }) {
       <div class="acts">
         <Status of={t.status} />
         {!t.holds.some((h) => h.clear && h.clear.capability !== "task.redispatch") && (
-          <Act call={taskRedispatch} input={{ id: t.id }} class="main" done="Queued again.">
+          <Act call={taskRedispatch} input={{ id: t.id }} does="main" class="main" done="Queued again.">
             Try again
           </Act>
         )}
       </div>
-    </li>
+    </Item>
   );
 }

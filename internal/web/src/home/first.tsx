@@ -33,7 +33,7 @@ export function First(p: { of: NextSteps }) {
       <h2 id="steps">First steps</h2>
       <ol class="cards">
         {p.of.rungs.filter(shown).map((r) => (
-          <li key={r.rung} class="card" data-state={r.state}>
+          <li key={r.rung} class="item" data-state={r.state}>
             <div>
               <p>
                 <Status of={r.state === "open" ? "waiting" : "done"} say={r.state === "open" ? "to do" : "done"} />{" "}
@@ -48,7 +48,7 @@ export function First(p: { of: NextSteps }) {
             )}
           </li>
         ))}
-        <li class="card">
+        <li class="item">
           <div>
             <p>
               <Status of="waiting" say="to do" /> <strong>{last}</strong>

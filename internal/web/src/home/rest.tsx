@@ -99,7 +99,7 @@ function WentWrong(p: { of: Wrong; above: ReadonlySet<string> }) {
       ) : (
         <ul class="cards">
           {gone.map((b) => (
-            <li key={b.id} class="card">
+            <li key={b.id} class="item">
               <div>
                 <p>
                   Box{" "}
@@ -120,7 +120,7 @@ function WentWrong(p: { of: Wrong; above: ReadonlySet<string> }) {
             </li>
           ))}
           {dead.map((h) => (
-            <li key={h.id} class="card">
+            <li key={h.id} class="item">
               <div>
                 <p>
                   Webhook{" "}
@@ -193,7 +193,7 @@ function Spent(p: { of: PullRequest }) {
   const r = p.of,
     b = r.babysit;
   return (
-    <li class="card tall">
+    <li class="item tall">
       <div>
         <p>
           <strong>
@@ -215,7 +215,7 @@ function TaskCard(p: { of: Task; children?: preact.ComponentChildren }) {
   const t = p.of,
     failed = t.status !== "running" || t.stuck; // what an earlier try failed of is over once another runs
   return (
-    <li class="card tall">
+    <li class="item tall">
       <div>
         <p>
           <strong>
@@ -248,7 +248,7 @@ function Why() {
       ) : all.length ? (
         <ul class="cards" id="stalls">
           {all.map((s) => (
-            <li key={s.reason + JSON.stringify(s.clear)} class="card">
+            <li key={s.reason + JSON.stringify(s.clear)} class="item">
               <div>
                 <p>
                   <strong>{words(s.reason)}</strong>
@@ -327,7 +327,7 @@ function Since() {
       {merged.ids.value.length > 0 && (
         <ul class="cards" id="merged">
           {rowsOf(merged).map((r) => (
-            <li key={r.id} class="card">
+            <li key={r.id} class="item">
               <div>
                 <a href={"/ui/prs/" + r.id}>{inert(r.title)}</a>{" "}
                 <span class="dim">

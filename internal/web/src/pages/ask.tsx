@@ -118,9 +118,7 @@ function Verdict(p: { of: Ask }) {
         ) : v.kind === "dropped" ? (
           <>It was dropped{v.covering_task_id && <>: it is covered by {task(v.covering_task_id)}</>}.</>
         ) : (
-          <>
-            <Escalated of={a} />
-          </>
+          <Escalated of={a} />
         )}
       </p>
       {v.reason && (

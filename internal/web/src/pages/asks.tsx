@@ -55,7 +55,7 @@ export default function Asks() {
     },
   );
   return (
-    <section class="fill">
+    <section class="room">
       <Head title="Asks" count={list.count}>
         <Tabs label="Show" all={shows} at={show} to={(s) => setQuery({ show: s === "all" ? "" : s })} />
         <Search label="Filter asks" value={q} to={(t) => setQuery({ q: t })} now />

@@ -67,7 +67,7 @@ export default function Audit() {
   }, [list]);
   const set = (values: Record<string, string>) => setQuery({ ...values, event: "" });
   return (
-    <section class="fill">
+    <section class="room">
       <Head title="Audit" count={list.count}>
         <Search label="Filter events" value={q} to={(t) => set({ q: t })} />
         <Search label="Kind" whole="Kind: task, task.failed" value={kind} to={(t) => set({ kind: t })} />
@@ -96,7 +96,7 @@ export default function Audit() {
       </p>
       {at && <One key={at} id={at} close={() => setQuery({ event: "" })} />}
       {narrow && list.more && list.state.value === "ready" && (
-        <p class="bar">
+        <p class="tools">
           <span class="dim">
             Looked back to <Time at={looked} suffix={false} />.
           </span>

@@ -197,7 +197,7 @@ export default function BoxPage(p: PageProps) {
         <Empty>It has not said yet.</Empty>
       ) : (
         <div class="scroll" tabIndex={0}>
-          <table class="bars stack">
+          <table class="bars narrows">
             <caption class="dim">Coding agents and sandboxes, as the box found them</caption>
             <tbody>
               {b.capabilities.map((a) => (

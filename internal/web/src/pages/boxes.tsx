@@ -45,7 +45,7 @@ export default function Boxes() {
   const slots = boxes.reduce((n, b) => n + (stateOf(b) === "online" ? b.slots : 0), 0),
     busy = boxes.reduce((n, b) => n + b.presence.active, 0);
   return (
-    <section class="fill">
+    <section class="room">
       <Head title="Boxes" count={list.count}>
         <Tabs label="Show" all={Object.keys(shows)} at={show} to={(s) => setQuery({ show: s === "all" ? "" : s })} />
         {slots > 0 && (

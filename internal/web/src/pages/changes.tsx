@@ -85,8 +85,10 @@ export function Changes(p: {
       )}
       <p class="dim">
         {d.files.length + d.more} {d.files.length + d.more === 1 ? "file" : "files"},{" "}
-        <span class="plus">+{d.additions}</span> <span class="minus">−{d.deletions}</span> at{" "}
-        <code>{d.head_sha.slice(0, 10)}</code>{" "}
+        <span class="pm">
+          <span class="add">+{d.additions}</span> <span class="del">−{d.deletions}</span>
+        </span>{" "}
+        at <code>{d.head_sha.slice(0, 10)}</code>{" "}
         {since ? (
           <>
             since <code>{since.slice(0, 10)}</code>.{" "}

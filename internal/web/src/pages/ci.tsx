@@ -27,7 +27,7 @@ export default function Checks() {
     { topic: "ci", fits: (c) => (show === "all" || c.status === show) && (!repo || c.repo === repo) },
   );
   return (
-    <section class="fill">
+    <section class="room">
       <Head title="CI runs" count={list.count}>
         <Tabs label="Show" all={states} at={show} to={(s) => setQuery({ show: s === "all" ? "" : s, check: "" })} />
         <Search label="Repository (owner/name)" value={repo} to={(t) => setQuery({ repo: t })} />

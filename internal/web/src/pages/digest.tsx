@@ -84,7 +84,7 @@ export default function DigestPage(p: PageProps) {
       ) : (
         <ul class="cards">
           {c.waiting.rows.map((w) => (
-            <li key={w.kind + w.id} class="card">
+            <li key={w.kind + w.id} class="item">
               <div>
                 <p>
                   <a href={places[w.kind] + w.id}>
@@ -110,7 +110,7 @@ export default function DigestPage(p: PageProps) {
       ) : (
         <ul class="cards">
           {c.merged.rows.map((m) => (
-            <li key={m.pr_id} class="card">
+            <li key={m.pr_id} class="item">
               <div>
                 <p>
                   <a href={"/ui/prs/" + m.pr_id}>
@@ -136,7 +136,7 @@ export default function DigestPage(p: PageProps) {
       ) : (
         <ul class="cards">
           {c.failed.rows.map((f) => (
-            <li key={f.task_id} class="card">
+            <li key={f.task_id} class="item">
               <div>
                 <p>
                   <a href={"/ui/tasks/" + f.task_id}>

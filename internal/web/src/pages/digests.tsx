@@ -21,7 +21,7 @@ export default function Digests() {
         <Empty>The first digest is made at eight in the morning, in the time zone of the organisation.</Empty>
       ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label="Digests">
-          <table class="full stack">
+          <table class="full narrows">
             <thead>
               <tr>
                 <th>Period</th>

@@ -28,7 +28,7 @@ export default function FlakesPage(p: PageProps) {
         <Empty>No failure came and went without a change.</Empty>
       ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label="Flakes">
-          <table class="full stack">
+          <table class="full narrows">
             <thead>
               <tr>
                 <th>Test</th>

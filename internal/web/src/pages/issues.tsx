@@ -30,7 +30,7 @@ export default function Issues(p: PageProps) {
   );
   useFresh(30, list);
   return (
-    <section class="fill">
+    <section class="room">
       <Head title={`Issues of ${owner}/${repo}`} count={list.count}>
         <Tabs label="Show" all={shows} at={show} to={(s) => setQuery({ show: s === "open" ? "" : s })} />
         <select aria-label="Triage" value={triage} onChange={(e) => setQuery({ triage: e.currentTarget.value })}>

@@ -48,7 +48,7 @@ export default function Manual() {
               <h2>{p.name}</h2>
               <ul class="cards">
                 {p.docs.map((d) => (
-                  <li key={d.name} class="card">
+                  <li key={d.name} class="item">
                     <div>
                       <a href={address(d.name)}>
                         <b>{d.title}</b>
@@ -76,7 +76,7 @@ export default function Manual() {
               <h2>In the text</h2>
               <ul class="cards" aria-label="Found in the text">
                 {hits.map((h) => (
-                  <li key={h.doc.name + (h.heading?.id ?? "")} class="card">
+                  <li key={h.doc.name + (h.heading?.id ?? "")} class="item">
                     <div>
                       <a href={address(h.doc.name, h.heading?.id)}>
                         <b>{plain(h.heading?.text ?? h.doc.title)}</b>

@@ -65,7 +65,7 @@ export default function Queue(p: PageProps) {
 function Members(p: { all: MergeMember[] }) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Pull requests">
-      <table class="full stack">
+      <table class="full narrows">
         <thead>
           <tr>
             <th>Place</th>

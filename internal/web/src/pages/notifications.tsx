@@ -98,7 +98,7 @@ export default function Notifications() {
     else read(n);
   };
   return (
-    <section class="fill">
+    <section class="room">
       <Head title="Inbox" count={list.count}>
         <Tabs label="Show" all={Object.keys(shows)} at={show} to={(s) => setQuery({ show: s === "inbox" ? "" : s })} />
         <select aria-label="Kind" value={kind} onChange={(e) => setQuery({ kind: e.currentTarget.value })}>

@@ -209,7 +209,7 @@ export default function PlanPage(p: PageProps) {
       )}
       {x.groups.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Groups">
-          <table class="full stack">
+          <table class="full narrows">
             <thead>
               <tr>
                 <th>Group</th>

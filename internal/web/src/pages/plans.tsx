@@ -114,7 +114,7 @@ export default function Plans() {
         </Empty>
       ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label="Plans">
-          <table class="full stack">
+          <table class="full narrows">
             <thead>
               <tr>
                 <th>Title</th>

@@ -80,11 +80,10 @@ function Whole(p: PageProps) {
   );
   const r = one.value.value,
     a = r?.pending_action;
-  const pick = (which: string) =>
-    void decide(document.querySelector<HTMLButtonElement>("#decision .acts " + which), id, a?.head_sha ?? "");
+  const pick = (which: "approve" | "skip") => a && void decide(a.id, which, id, a.head_sha);
   useKeys([
-    { keys: "a", does: "approve", run: () => pick("button.main") },
-    { keys: "s", does: "skip", run: () => pick("button:not(.main)") },
+    { keys: "a", does: "approve", run: () => pick("approve") },
+    { keys: "s", does: "skip", run: () => pick("skip") },
   ]);
   if (!r)
     return (
@@ -96,7 +95,7 @@ function Whole(p: PageProps) {
   const rows = findings.ids.value.map((f) => findings.rows.get(f)!.value),
     said = threads.ids.value.map((t) => threads.rows.get(t)!.value);
   return (
-    <div class={tab === "changes" ? "fill tall" : undefined}>
+    <div class={tab === "changes" ? "room tall" : undefined}>
       <Head title={inert(r.title)}>
         <PullState of={r} />
         <span class="grow" />
@@ -353,7 +352,7 @@ function Review(p: { of: PullRequest; findings: List<Finding>; rows: Finding[] }
   );
   return (
     <>
-      <div class="split">
+      <div class="spread">
         <h2>Reviews</h2>
         <div class="acts">
           <Act
@@ -377,7 +376,7 @@ function Review(p: { of: PullRequest; findings: List<Finding>; rows: Finding[] }
         <Empty>It was not reviewed.</Empty>
       ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label="Reviews">
-          <table class="full stack">
+          <table class="full narrows">
             <thead>
               <tr>
                 <th>Verdict</th>
@@ -442,7 +441,7 @@ function Conversation(p: { of: PullRequest; list: List<PullRequestThread>; rows:
     again = () => void p.list.load();
   return (
     <>
-      <div class="split">
+      <div class="spread">
         <h2>Conversation</h2>
         <div class="acts">
           {open && p.rows.some((t) => t.request_id) && <TakeBack id={r.id} />}

@@ -48,7 +48,7 @@ export default function PullRequests() {
     },
   );
   return (
-    <section class="fill">
+    <section class="room">
       <Head title="Pull requests" count={list.count}>
         <Tabs label="Show" all={Object.keys(shows)} at={show} to={(s) => setQuery({ show: s === "open" ? "" : s })} />
         <Search label="Filter pull requests" value={q} to={(t) => setQuery({ q: t })} now />
@@ -65,7 +65,7 @@ export default function PullRequests() {
         list={list}
         id="prs"
         label="Pull requests"
-        widths="120px minmax(0,1fr) minmax(0,170px) 100px 110px minmax(0,130px) minmax(0,150px) minmax(110px,170px) 80px"
+        widths="120px minmax(0,1fr) minmax(0,170px) 84px 110px minmax(0,130px) minmax(0,150px) minmax(110px,170px) 80px"
         href={(p) => "/ui/prs/" + p.id}
         pane={PullPane}
         empty={
@@ -86,10 +86,10 @@ export default function PullRequests() {
           },
           { name: "Title", wide: true, cell: (p) => inert(p.title) },
           { name: "Repository", class: "dim less", rank: 3, cell: (p) => p.repo + (p.number ? "#" + p.number : "") },
-          { name: "Lines", class: "dim less", cell: (p) => p.size && <Counts of={p.size} /> },
+          { name: "Lines", class: "dim less", rank: 2, cell: (p) => p.size && <Counts of={p.size} /> },
           { name: "Checks", class: "less", rank: 5, cell: (p) => <Status of={p.checks} noun="checks" /> },
-          { name: "Review", class: "dim less", rank: 2, cell: (p) => <Reviewed of={p.review} /> },
-          { name: "Repair", class: "dim less", rank: 1, cell: repair },
+          { name: "Review", class: "dim less", rank: 1, cell: (p) => <Reviewed of={p.review} /> },
+          { name: "Repair", class: "dim less", cell: repair },
           {
             name: "Waits for you",
             class: "less",

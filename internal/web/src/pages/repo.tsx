@@ -25,9 +25,12 @@ import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { usd } from "../ui/money";
 import { Act, Code, Coming, Empty, Fact, Facts, Figure, Head, Loading, Tabs, Trouble } from "../ui/parts";
+import { Form } from "../ui/form";
+import { Text } from "../ui/inputs";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
+import { tell } from "../ui/toast";
 
 type At = { owner: string; repo: string };
 const tabs = ["overview", "policy", "settings", "sessions", "secrets"];
@@ -52,7 +55,7 @@ export default function RepositoryPage(p: PageProps) {
     );
   const again = () => void one.load();
   return (
-    <div class={tab === "sessions" ? "fill" : undefined}>
+    <div class={tab === "sessions" ? "room" : undefined}>
       <Head title={r.full_name}>
         <Status
           of={r.enabled ? "enabled" : "disabled"}
@@ -123,7 +126,7 @@ export default function RepositoryPage(p: PageProps) {
       {tab === "policy" ? (
         <Policy at={at} />
       ) : tab === "settings" ? (
-        <Settings at={at} host={r.host} key={String(r.enabled)} enabled={r.enabled} changed={again} />
+        <Settings at={at} of={r} host={r.host} key={String(r.enabled)} enabled={r.enabled} changed={again} />
       ) : tab === "sessions" ? (
         <Sessions at={at} />
       ) : tab === "secrets" ? (
@@ -238,7 +241,38 @@ function Overview(p: { at: At; enabled: boolean }) {
   );
 }
 
-function Settings(p: { at: At; host: string; enabled: boolean; changed: () => void }) {
+// Branch is the form of the default branch, which the built-in host alone lets one choose.
+function Branch(p: { at: At; of: Repository; changed: () => void }) {
+  return (
+    <>
+      <h2>Default branch</h2>
+      <p class="dim">Work begins from it and is merged into it, and its policy file is in force.</p>
+      <Form
+        key={p.of.default_branch}
+        call={projectUpdate}
+        read={(f) => ({ ...p.at, host: p.of.host, default_branch: String(f.get("default_branch") ?? "").trim() })}
+        submit="Make it the default"
+        done={(o) => {
+          tell(`Work begins from ${o.default_branch} now.`);
+          p.changed();
+        }}
+        keep
+      >
+        {(wrong) => (
+          <Text
+            name="default_branch"
+            label="Default branch"
+            hint="a branch that is there, such as main"
+            value={p.of.default_branch}
+            wrong={wrong}
+          />
+        )}
+      </Form>
+    </>
+  );
+}
+
+function Settings(p: { at: At; of: Repository; host: string; enabled: boolean; changed: () => void }) {
   const one = useOne("settings", (signal) => projectSettings(p.at, { signal })),
     s = one.value.value;
   if (!p.enabled)
@@ -253,7 +287,7 @@ function Settings(p: { at: At; host: string; enabled: boolean; changed: () => vo
       <h2>Switches</h2>
       <ul class="cards">
         {s.switches.map((w) => (
-          <li key={w.name} class="card">
+          <li key={w.name} class="item">
             <div>
               <p>
                 <strong>{words(w.name)}</strong> <Status of={w.on ? "enabled" : "ended"} say={w.on ? "on" : "off"} />
@@ -277,6 +311,7 @@ function Settings(p: { at: At; host: string; enabled: boolean; changed: () => vo
           </li>
         ))}
       </ul>
+      {p.host === "builtin" && <Branch at={p.at} of={p.of} changed={p.changed} />}
       <h2>What the account holds it to</h2>
       <div class="scroll" tabIndex={0}>
         <table class="bars">
@@ -304,7 +339,7 @@ function Sessions(p: { at: At }) {
     { topic: "sessions", fits: (s) => s.repo === full },
   );
   return (
-    <section class="fill" aria-label="Sessions">
+    <section class="room" aria-label="Sessions">
       <SessionTable list={list} empty="Nothing has called a model for it yet." />
     </section>
   );

@@ -36,7 +36,7 @@ export default function Repositories() {
     { topic: "repos", fits },
   );
   return (
-    <section class="fill">
+    <section class="room">
       <Head title="Repositories" count={list.count}>
         <Tabs
           label="Show"
@@ -123,7 +123,7 @@ function Add(p: { close: () => void }) {
           owner: of(f, "owner"),
           description: of(f, "description"),
           stack: of(f, "stack"),
-          private: f.get("private") ? true : false,
+          private: !!f.get("private"),
         })}
         done={(o) => {
           tell(o.scaffold_note ? "Made. " + o.scaffold_note : "Made. An agent will set it up.");

@@ -52,7 +52,7 @@ export default function ReviewsPage(p: PageProps) {
             <Empty>Nothing was reviewed yet.</Empty>
           ) : (
             <div class="scroll" tabIndex={0} role="region" aria-label="Reviews">
-              <table class="full stack">
+              <table class="full narrows">
                 <thead>
                   <tr>
                     <th>Pull request</th>
@@ -106,7 +106,7 @@ export default function ReviewsPage(p: PageProps) {
           {rules.ids.value.map((id) => {
             const r = rules.rows.get(id)!.value;
             return (
-              <li key={id} class="card">
+              <li key={id} class="item">
                 <div>
                   <p>
                     <strong>{inert(r.claim)}</strong>

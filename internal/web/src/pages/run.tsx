@@ -23,7 +23,7 @@ export default function RunPage(p: PageProps) {
     ),
     s = one.value.value?.of;
   return (
-    <div class="fill">
+    <div class="room">
       <Head title="Run">{s && <Status of={s.outcome ?? (s.ended_at ? "ended" : "running")} noun="run" />}</Head>
       {s && (
         <>

@@ -37,7 +37,7 @@ export default function SessionPage(p: PageProps) {
       </>
     );
   return (
-    <div class={tab === "transcript" ? "fill" : undefined}>
+    <div class={tab === "transcript" ? "room" : undefined}>
       <Head title={`Session: ${s.title ? inert(s.title) : words(s.kind)}`}>
         <Status of={s.outcome ?? (s.ended_at ? "ended" : "running")} noun="run" />
         <span class="grow" />

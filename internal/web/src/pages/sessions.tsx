@@ -69,7 +69,7 @@ export default function Sessions() {
   );
   const models = [...new Set(list.ids.value.flatMap((id) => list.rows.get(id)?.peek().model ?? []))].sort();
   return (
-    <section class="fill">
+    <section class="room">
       <Head title="Sessions" count={list.count}>
         <Tabs
           label="Show"

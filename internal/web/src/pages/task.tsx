@@ -37,7 +37,7 @@ export default function TaskPage(p: PageProps) {
     );
   const reserved = Number(t.budget.reserved ?? 0) > 0 ? `, ${usd(t.budget.reserved)} more reserved` : "";
   return (
-    <div class={tab === "run" ? "fill" : undefined}>
+    <div class={tab === "run" ? "room" : undefined}>
       <Head title={inert(t.title)}>
         <Status of={t.status} />
         {t.stuck && <b class="bad">stuck</b>}

@@ -77,7 +77,7 @@ export default function Tasks() {
       </>
     );
   return (
-    <section class="fill">
+    <section class="room">
       <Head title="Tasks" count={list.count}>
         <Tabs label="Show" all={Object.keys(shows)} at={show} to={(s) => setQuery({ show: s === "all" ? "" : s })} />
         <Search label="Filter tasks" value={q} to={(t) => setQuery({ q: t })} now />

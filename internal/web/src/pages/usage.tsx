@@ -89,7 +89,7 @@ export default function Usage() {
           ) : (
             <ul class="cards" aria-label="Members">
               {u.members.map((m) => (
-                <li key={m.user_id} class="card">
+                <li key={m.user_id} class="item">
                   <div>
                     <p>
                       <strong>{inert(m.login)}</strong>
@@ -197,7 +197,7 @@ function Parts(p: { name: string; of: UsagePart[]; none: string }) {
         <Empty>No call of a model is on record.</Empty>
       ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label={"By " + p.name}>
-          <table class="bars stack">
+          <table class="bars narrows">
             <thead>
               <tr>
                 <th>{p.name[0]!.toUpperCase() + p.name.slice(1)}</th>

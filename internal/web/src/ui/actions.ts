@@ -25,7 +25,7 @@ export function actions(more: boolean): Command[] {
   for (const e of document.querySelectorAll<HTMLElement>("#main button, #main a.button, #main summary")) {
     if (
       !e.getClientRects().length ||
-      e.closest(".vlist, .code, .dag, .tree, .toc, .trouble") ||
+      e.closest(".vlist, .cmd, .dag, .tree, .toc, .trouble") ||
       e.matches(".id, [type=reset]")
     )
       continue;

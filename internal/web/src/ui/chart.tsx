@@ -12,7 +12,7 @@ const wide = 16,
 export function Chart(p: { label: string; bars: Bar[] }) {
   const most = Math.max(...p.bars.map((b) => b.value), 0);
   return (
-    <figure class="chart">
+    <figure class="fig card">
       {most > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label={p.label}>
           <svg width={p.bars.length * wide} height={high + 1} aria-hidden="true">

@@ -1,5 +1,5 @@
 // Which columns of a grid fit beside its title, and how wide each is. The title keeps a
-// least width; the columns that matter least leave first. Where even the first and the
+// share of the width; the columns that matter least leave first. Where even the first and the
 // last leave it too little, or one would leave that must be seen (rank 5), rows have two
 // lines and the title has the first one.
 export type Track = { least: number; most: number; grows: boolean };
@@ -7,6 +7,7 @@ export type Shape = { class?: string; wide?: boolean; rank?: number };
 export type Fit = { shown: number[]; template: string; two: boolean };
 
 const title = 220, // the least width of the title
+  share = 0.4, // of the width that the title has where other columns can leave
   gap = 12,
   pad = 34, // of a row, and what a scroll bar takes
   short = 90, // what a column of the second line mostly has, which ends where its text does
@@ -29,7 +30,8 @@ export function fit(widths: string, columns: Shape[], width: number, picks = fal
   const all = tracks(widths),
     named = columns.findIndex((c) => c.wide),
     main = named < 0 ? all.findIndex((t) => t.grows) : named,
-    room = width - pad - (picks ? pick + gap : 0);
+    room = width - pad - (picks ? pick + gap : 0),
+    most = Math.max(title, Math.round(room * share));
   const least = (i: number) => (i === main ? title : (all[i]?.least ?? 90));
   const needs = (some: number[], most = Infinity) =>
     some.reduce((n, i) => n + Math.min(least(i), most), (some.length - 1) * gap);
@@ -41,13 +43,18 @@ export function fit(widths: string, columns: Shape[], width: number, picks = fal
     .map((c) => c.i);
   const one = columns.map((_, i) => i),
     two = columns.map((_, i) => i).filter((i) => i !== main);
-  for (const i of leave) if (needs(one) > room) one.splice(one.indexOf(i), 1);
+  for (const i of leave) {
+    if (needs(one) + most - title > room && (columns[i]!.rank ?? 0) < 5) one.splice(one.indexOf(i), 1);
+    else if (needs(one) > room) one.splice(one.indexOf(i), 1);
+  }
   const whole = columns.every((c, i) => (c.rank ?? 0) < 5 || one.includes(i));
   if ((needs(one) <= room && whole) || columns.length < 2)
     return {
       shown: one,
       two: false,
-      template: (picks ? pick + "px " : "") + one.map((i) => track(all[i], i === main)).join(" "),
+      template:
+        (picks ? pick + "px " : "") +
+        one.map((i) => track(all[i], i === main, Math.min(most, room - needs(one) + title))).join(" "),
     };
   for (const i of leave) if (needs(two, short) > room) two.splice(two.indexOf(i), 1);
   return {
@@ -59,8 +66,8 @@ export function fit(widths: string, columns: Shape[], width: number, picks = fal
   };
 }
 
-function track(t: Track | undefined, main: boolean): string {
-  if (!t || main) return `minmax(${title}px,1fr)`;
+function track(t: Track | undefined, main: boolean, most: number): string {
+  if (!t || main) return `minmax(${most}px,1fr)`;
   if (t.grows) return `minmax(${t.least}px,1fr)`;
   return t.least === t.most ? t.most + "px" : `minmax(${t.least}px,${t.most}px)`;
 }

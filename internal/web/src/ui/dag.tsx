@@ -42,14 +42,14 @@ export function layout(nodes: Node[]): Map<string, { x: number; y: number }> {
         return [n.id, ys.length ? ys.reduce((a, b) => a + b) / ys.length : Infinity];
       }),
     );
-    own
+    const sorted = own
       .map((n, i) => ({ n, i }))
       .sort((a, b) => {
         const p = want.get(a.n.id)!,
           q = want.get(b.n.id)!;
         return p === q ? a.i - b.i : p - q;
-      })
-      .forEach(({ n }, y) => at.set(n.id, { x, y }));
+      });
+    for (const [y, { n }] of sorted.entries()) at.set(n.id, { x, y });
   }
   return at;
 }

@@ -235,7 +235,7 @@ export function Diff(p: Props) {
     <div class="diffbox">
       <Tree files={p.files} seen={seen} at={spot?.path ?? ""} show={(path) => lead({ path })} count={count} />
       <div class="diffmain" ref={box}>
-        <div class="bar">
+        <div class="tools">
           <button
             type="button"
             onClick={() => {
@@ -263,7 +263,7 @@ export function Diff(p: Props) {
         <VList
           id="diff"
           label="Changed lines"
-          class="log diff"
+          class="log changes"
           role="region"
           count={all.length}
           height={height}
@@ -355,7 +355,7 @@ function Draw(p: {
       return <div class={"l say2 " + (r.kind ?? "")}>{r.text}</div>;
     case "note":
       return (
-        <div class="l note">
+        <div class="l remark">
           <a href={r.href}>{r.text}</a>
         </div>
       );

@@ -5,6 +5,7 @@ import { Problem, said, type Call } from "../api";
 import { may } from "../session";
 import { useIntent } from "./intent";
 import { lack } from "./gate";
+import { usePress } from "./press";
 import { tell } from "./toast";
 
 export function Field(p: {
@@ -88,6 +89,7 @@ export function Form<In, Out>(p: Props<In, Out>) {
   const hurry = (e: KeyboardEvent) => {
     if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) form.current?.requestSubmit();
   };
+  usePress("answer", { run: () => form.current?.querySelector<HTMLElement>("input, textarea")?.focus() });
   const used = new Set<string>();
   const of = (field: string) => {
     used.add(field);
@@ -119,6 +121,7 @@ export function Form<In, Out>(p: Props<In, Out>) {
       <div class="acts">
         {p.also}
         <button
+          type="submit"
           class="main"
           disabled={intent.off}
           aria-disabled={!allowed || undefined}

@@ -132,7 +132,7 @@ export function Choice(p: {
           {p.all.map((o) => {
             const [v, name] = typeof o === "string" ? [o, words(o)] : o;
             return (
-              <option key={v} value={v} {...({ defaultSelected: v === (p.value ?? "") } as {})}>
+              <option key={v} value={v} {...({ defaultSelected: v === (p.value ?? "") } as object)}>
                 {name}
               </option>
             );
@@ -208,7 +208,7 @@ export function Cards<R extends { id: string }>(p: {
       ) : (
         <ul class="cards" aria-label={p.label}>
           {rows.map((r) => (
-            <li key={r.id} class="card" data-id={r.id}>
+            <li key={r.id} class="item" data-id={r.id}>
               {p.row(r)}
             </li>
           ))}

@@ -155,7 +155,7 @@ export function Log(p: Props) {
   const place = at === undefined ? -1 : hits.indexOf(at);
   return (
     <div class="logbox" ref={box}>
-      <div class="bar">
+      <div class="tools">
         <input
           ref={field}
           type="search"

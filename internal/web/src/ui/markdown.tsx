@@ -190,7 +190,7 @@ function blocks(lines: string[], depth: number, how?: How): ComponentChildren[] 
       );
       continue;
     }
-    const head = /^(#{1,6})\s+([^]*)$/.exec(line);
+    const head = /^(#{1,6})\s+([\s\S]*)$/.exec(line);
     if (head) {
       let text = head[2]!.trimEnd(),
         end = text.length;

@@ -7,6 +7,7 @@ import { inert } from "./ansi";
 import { useIntent } from "./intent";
 import { tell } from "./toast";
 import { lack } from "./gate";
+import { usePress, type Purpose } from "./press";
 import { words } from "./status";
 
 type Children = { children?: ComponentChildren };
@@ -59,8 +60,8 @@ export function Empty(p: Children) {
 export function Figure(p: { n: number | string | undefined; name: string; one?: string; href?: string }) {
   const says = (
     <>
-      <b class="num">{p.n ?? "…"}</b>
-      {p.n === 1 ? (p.one ?? p.name) : p.name}
+      <span class="label">{p.n === 1 ? (p.one ?? p.name) : p.name}</span>
+      <b class="v">{p.n ?? "…"}</b>
     </>
   );
   return p.href ? <a href={p.href}>{says}</a> : <div>{says}</div>;
@@ -174,8 +175,17 @@ export function copy(text: string) {
 export function Meter(p: { value: number; max: number; label: string }) {
   const part = p.max > 0 ? Math.min(1, p.value / p.max) : 0;
   return (
-    <span class="meter">
-      <meter min={0} max={1} value={part} high={0.8} aria-label={p.label} /> <span class="num">{p.label}</span>
+    <span class="gauge">
+      <svg class="meter" width="80" height="6" aria-hidden="true">
+        <rect class="track" width="100%" height="6" rx="3" />
+        <rect
+          class={"level" + (part >= 1 ? " over" : part > 0.8 ? " warn" : "")}
+          width={part * 100 + "%"}
+          height="6"
+          rx="3"
+        />
+      </svg>{" "}
+      <span class="num">{p.label}</span>
     </span>
   );
 }
@@ -189,6 +199,7 @@ type ActProps<In, Out> = {
   confirm?: string;
   disabled?: boolean;
   keys?: string;
+  does?: Purpose; // what a key of its card finds it by
   again?: () => void;
 } & Children;
 
@@ -199,8 +210,7 @@ export function Act<In, Out>(p: ActProps<In, Out>) {
     allowed = may(p.call);
   // The second click of a double click is meant for what was there at the first: a card that
   // leaves a list has another take its place under the pointer.
-  const run = async (e: MouseEvent) => {
-    if (e.detail > 1) return;
+  const run = async () => {
     if (!allowed) return tell(lack(p.call) + ".");
     if (p.confirm && !(await ask(p.confirm))) return;
     try {
@@ -211,6 +221,11 @@ export function Act<In, Out>(p: ActProps<In, Out>) {
       if (!p.failed?.(e)) tell(said(e));
     }
   };
+  usePress(p.does, {
+    run,
+    busy: intent.busy,
+    off: !allowed ? lack(p.call) : intent.off || p.disabled ? (p.keys ?? "") : undefined,
+  });
   return (
     <button
       type="button"
@@ -219,7 +234,7 @@ export function Act<In, Out>(p: ActProps<In, Out>) {
       aria-disabled={!allowed || undefined}
       aria-busy={intent.busy}
       title={allowed ? p.keys : lack(p.call)}
-      onClick={run}
+      onClick={(e) => e.detail > 1 || void run()}
     >
       {p.children}
       {intent.wait > 0 && ` (${intent.wait} s)`}
@@ -254,7 +269,7 @@ export function Confirm() {
     box.current!.close();
   };
   return (
-    <dialog ref={box} class="small" aria-labelledby={id} onClose={() => end(false)}>
+    <dialog ref={box} class="brief" aria-labelledby={id} onClose={() => end(false)}>
       <p id={id}>{text}</p>
       <div class="acts">
         <button type="button" onClick={() => end(false)}>
@@ -358,7 +373,7 @@ export function NoFit(p: { noun: string; of: (string | false)[]; clear: string }
 // Code is text to copy, such as a command.
 export function Code(p: { text: string }) {
   return (
-    <span class="code">
+    <span class="cmd">
       <code>{p.text}</code>
       <button type="button" aria-label="Copy" onClick={() => copy(p.text)}>
         Copy
@@ -374,8 +389,8 @@ export function Counts(p: { of: { additions: number; deletions: number; files?: 
   return c.binary ? (
     <span class="dim">binary</span>
   ) : (
-    <span class="num counts" title={files}>
-      <span class="plus">+{c.additions}</span> <span class="minus">−{c.deletions}</span>
+    <span class="num pm" title={files}>
+      <span class="add">+{c.additions}</span> <span class="del">−{c.deletions}</span>
     </span>
   );
 }

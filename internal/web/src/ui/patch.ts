@@ -132,9 +132,8 @@ export function rows(path: string, of: Lines, notes: Note[], split: boolean, col
     const lines = numbered(h);
     if (!split) {
       for (const l of lines) {
-        fit(l.side, cols).forEach((s, i) =>
-          out.push({ t: "one", old: i ? null : l.old, new: i ? null : l.new, side: s }),
-        );
+        for (const [i, s] of fit(l.side, cols).entries())
+          out.push({ t: "one", old: i ? null : l.old, new: i ? null : l.new, side: s });
         remark(l);
       }
       continue;
@@ -151,7 +150,7 @@ export function rows(path: string, of: Lines, notes: Note[], split: boolean, col
         const l = lines[i++]!;
         const left = fit({ ...l.side, n: l.old }, cols),
           right = fit(l.side, cols);
-        left.forEach((s, k) => out.push({ t: "two", left: s, right: right[k]! }));
+        for (const [k, s] of left.entries()) out.push({ t: "two", left: s, right: right[k]! });
         remark(l);
         continue;
       }

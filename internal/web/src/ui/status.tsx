@@ -117,13 +117,18 @@ const tones: Record<Tone, string[]> = {
   ],
 };
 
-const shapes: Record<Tone, string> = {
-  wait: "M3 8a5 5 0 1 0 10 0a5 5 0 1 0-10 0",
-  run: "M8 3a5 5 0 1 1-5 5",
-  ask: "M5.5 4v8M10.5 4v8",
-  good: "M3.5 8.5l3 3 6-7",
-  bad: "M4 4l8 8M12 4l-8 8",
-  off: "M3 8h10",
+// shapes are a form of each tone and what is drawn upon it, either of which may be a line ("st").
+const shapes: Record<Tone, [form: string, line: boolean, on?: string]> = {
+  wait: ["M2.4 8a5.6 5.6 0 1 0 11.2 0A5.6 5.6 0 1 0 2.4 8z", true],
+  run: ["M2 8a6 6 0 1 0 12 0A6 6 0 1 0 2 8z", true, "M8 4.6a3.4 3.4 0 1 1-3.4 3.4H8z"],
+  ask: ["M8 .9 15.1 8 8 15.1.9 8z", false, "M6.4 5.6v4.8M9.6 5.6v4.8"],
+  good: ["M1.2 8a6.8 6.8 0 1 0 13.6 0A6.8 6.8 0 1 0 1.2 8z", false, "m5 8.3 2.1 2.1L11.2 6"],
+  bad: [
+    "M4.6 1.6h6.8a3 3 0 0 1 3 3v6.8a3 3 0 0 1-3 3H4.6a3 3 0 0 1-3-3V4.6a3 3 0 0 1 3-3z",
+    false,
+    "m5.6 5.6 4.8 4.8m0-4.8-4.8 4.8",
+  ],
+  off: ["M2.1 8a5.9 5.9 0 1 0 11.8 0A5.9 5.9 0 1 0 2.1 8z", true, "M5.4 8h5.2"],
 };
 
 // some states mean another thing for some nouns.
@@ -162,9 +167,11 @@ export function Status(p: { of: string; noun?: string; say?: string }) {
 }
 
 export function Mark(p: { tone: Tone }) {
+  const [form, line, on] = shapes[p.tone];
   return (
-    <svg viewBox="0 0 16 16" aria-hidden="true">
-      <path d={shapes[p.tone]} />
+    <svg class={"mark " + p.tone} viewBox="0 0 16 16" aria-hidden="true">
+      <path class={line ? "st" : "fl"} d={form} />
+      {on && <path class={p.tone === "run" ? "fl" : line ? "st" : "ko"} d={on} />}
     </svg>
   );
 }

@@ -51,7 +51,7 @@ const steps: Record<string, number> = table({
   Home: -1e9,
   End: 1e9,
 });
-const roomy = 40,
+const roomy = 44,
   compact = 32,
   tall = 64, // of a row of two lines
   screen = 100, // rows, more than any screen shows
@@ -275,7 +275,7 @@ export function Table<R extends { id: string }>(p: Props<R>) {
   return (
     <div
       ref={box}
-      class={"grid" + (shape.two ? " stacked" : "") + (pane ? " beside" : "")}
+      class={"listbox" + (shape.two ? " stacked" : "") + (pane ? " beside" : "")}
       aria-busy={p.list.asking.value || undefined}
       onFocusCapture={(e) => {
         if ((e.target as Element).id === p.id && !mark.own) mark.put(mark.id);
@@ -285,7 +285,7 @@ export function Table<R extends { id: string }>(p: Props<R>) {
       {fresh > 0 && (
         <button
           type="button"
-          class="fresh"
+          class="newer"
           onClick={() => {
             p.list.admit();
             document.getElementById(p.id)?.scrollTo(0, 0);

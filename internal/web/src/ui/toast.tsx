@@ -22,8 +22,8 @@ export function tell(text: string) {
 
 export function Toast() {
   return (
-    <div class="toast" role="status" aria-live="polite">
-      {line.value}
+    <div class="toasts" role="status" aria-live="polite">
+      {line.value && <div class="toast">{line.value}</div>}
     </div>
   );
 }

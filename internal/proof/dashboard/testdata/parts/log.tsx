@@ -128,7 +128,7 @@ async function fold(wrong: string[]) {
   if (list().scrollHeight !== lines.rows.length * 20) wrong.push("the height is " + list().scrollHeight);
   if (lines.text(0, 1e9).split("\n").length !== 302) wrong.push("the text has " + lines.text(0, 1e9).split("\n").length + " lines");
   await type("out 2");
-  const place = () => at.querySelector(".bar .num")!.textContent;
+  const place = () => at.querySelector(".tools .num")!.textContent;
   button("Next match").click();
   await frames();
   if (place() !== "2 of 111 found" || marked() !== "out 20.") wrong.push(`the next is ${place()}: ${marked()}`);
@@ -198,7 +198,7 @@ async function polite(wrong: string[]) {
     await frames(2);
     if (heard()) wrong.push(`line ${i} is told at once: ${heard()}`);
   }
-  if (!at.querySelector(".bar .num")!.textContent!.startsWith("13 lines")) wrong.push("the count is not shown");
+  if (!at.querySelector(".tools .num")!.textContent!.startsWith("13 lines")) wrong.push("the count is not shown");
   timers[0]?.();
   await frames();
   if (heard() !== "12 new lines") wrong.push("after a while is told: " + heard());

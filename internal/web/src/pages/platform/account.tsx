@@ -68,7 +68,7 @@ export default function PlatformAccount(p: PageProps) {
       <h2>Members</h2>
       <ul class="cards" aria-label="Members">
         {a.roster.map((m: RosterMember) => (
-          <li key={m.user_id} class="card">
+          <li key={m.user_id} class="item">
             <div>
               <p>
                 <a href={"/ui/platform/users/" + m.user_id}>{inert(m.login)}</a> {inert(m.name)}
@@ -79,7 +79,7 @@ export default function PlatformAccount(p: PageProps) {
               submit="Set"
               said="Set. It stands in their audit log."
               keep
-              class="bar"
+              class="tools"
               done={again}
               read={(f) => {
                 typed(f, a.login);

@@ -18,7 +18,7 @@ export default function Accounts() {
     ),
   );
   return (
-    <section class="fill">
+    <section class="room">
       <Head title="Accounts" count={list.count}>
         <Tabs
           label="Show"

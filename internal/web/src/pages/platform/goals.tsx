@@ -62,7 +62,7 @@ export default function Goals() {
           ) : (
             <ul class="cards" aria-label="Goals">
               {g.data.map((x) => (
-                <li key={x.id} class="card">
+                <li key={x.id} class="item">
                   <div>
                     <p>
                       <strong>

@@ -36,7 +36,7 @@ export default function Hosts() {
       ) : (
         <ul class="cards" aria-label="Code hosts">
           {one.value.value.data.map((h) => (
-            <li key={h.name} class="card tall">
+            <li key={h.name} class="item tall">
               <div>
                 <p>
                   <strong>{inert(h.name)}</strong>{" "}

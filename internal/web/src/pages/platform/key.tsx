@@ -31,7 +31,7 @@ export function OperatorKey() {
   return (
     <>
       {k && left > 0 ? (
-        <span class="bar">
+        <span class="tools">
           <span class="dim">Operator's key, for {span(left).trim()}</span>
           <Act
             call={tokenRevoke}

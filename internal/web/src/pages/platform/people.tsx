@@ -69,7 +69,7 @@ function Requests(p: { link: (l: Link) => void }) {
     again = () => void list.load();
   return (
     <>
-      <div class="bar">
+      <div class="tools">
         <Tabs
           label="Show"
           all={["pending", "invited", "declined", "all"]}
@@ -158,7 +158,7 @@ function Invitations(p: { link: (l: Link) => void }) {
     again = () => void list.load();
   return (
     <>
-      <div class="bar">
+      <div class="tools">
         <Tabs
           label="Show"
           all={["pending", "accepted", "expired", "revoked", "all"]}

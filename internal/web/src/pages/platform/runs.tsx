@@ -16,14 +16,14 @@ export default function Runs() {
   const id = query().get("run") ?? "",
     [looks, look] = useState(false);
   return (
-    <div class={looks && id ? "fill" : undefined}>
+    <div class={looks && id ? "room" : undefined}>
       <Head title="Runs" />
       <p class="hold">
         What an agent said and did is a tenant's data. That you look, at whose run and when, is written to the{" "}
         <a href="/ui/platform/trail">trail</a> before anything is shown.
       </p>
       <form
-        class="bar"
+        class="tools"
         onSubmit={(e) => {
           e.preventDefault();
           setQuery({ run: String(new FormData(e.currentTarget).get("run") ?? "").trim() });
@@ -31,7 +31,9 @@ export default function Runs() {
         }}
       >
         <input name="run" aria-label="Id of the run" placeholder="id of the run" defaultValue={id} size={38} />
-        <button class="main">Look</button>
+        <button type="submit" class="main">
+          Look
+        </button>
       </form>
       {looks && id && <Run key={id} id={id} />}
     </div>
@@ -68,7 +70,7 @@ function Run(p: { id: string }) {
   void lines.version.value;
   if (!r) return <Coming of={one} />;
   return (
-    <section class="fill run" aria-label="Run">
+    <section class="room run" aria-label="Run">
       <Facts>
         <Fact name="State">
           <Status of={r.run.outcome ?? r.run.state} noun="run" />

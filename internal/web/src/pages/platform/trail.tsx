@@ -12,7 +12,7 @@ import { Time } from "../../ui/time";
 export default function Trail() {
   const tab = query().get("tab") ?? "trail";
   return (
-    <section class="fill">
+    <section class="room">
       <Head title="Trail">
         <Tabs
           label="Parts"

@@ -133,7 +133,7 @@ export default function PlatformUserPage(p: PageProps) {
       ) : (
         <ul class="cards" aria-label="Accounts">
           {u.orgs.map((o) => (
-            <li key={o.account_id} class="card">
+            <li key={o.account_id} class="item">
               <p>
                 <a href={"/ui/platform/accounts/" + o.account_id}>{inert(o.login)}</a> <span class="dim">{o.role}</span>
               </p>

@@ -18,7 +18,7 @@ export default function Users() {
     ),
   );
   return (
-    <section class="fill">
+    <section class="room">
       <Head title="Users" count={list.count}>
         <Tabs
           label="Show"

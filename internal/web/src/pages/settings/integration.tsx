@@ -264,7 +264,7 @@ function Mapping(p: { of: Source; changed: () => void }) {
           ) : (
             <ul class="cards">
               {out.data.map((d) => (
-                <li key={d.delivery_id} class="card">
+                <li key={d.delivery_id} class="item">
                   <div>
                     <p>
                       <strong>{inert(d.title)}</strong>

@@ -126,7 +126,7 @@ function Matrix(p: { of: NotificationPreferences; changed: (x: NotificationPrefe
   };
   return (
     <div class="scroll" tabIndex={0}>
-      <table class="matrix stack">
+      <table class="matrix narrows">
         <caption>What you are told of, and where</caption>
         <thead>
           <tr>
@@ -177,7 +177,7 @@ function Own() {
       {secret && <Once name="Secret that signs what is sent to you" text={secret} kept={() => setSecret("")} />}
       {h ? (
         <ul class="cards" aria-label="Your webhook">
-          <li class="card">
+          <li class="item">
             <div>
               <p>
                 {inert(h.url)}{" "}
@@ -261,7 +261,7 @@ function Browsers() {
       {all.length ? (
         <ul class="cards" aria-label="Browsers">
           {all.map((b) => (
-            <li key={b.id} class="card">
+            <li key={b.id} class="item">
               <div>
                 <p>
                   {b.label ? inert(b.label) : "a browser"} <span class="dim">through {inert(b.service)}</span>
@@ -329,7 +329,7 @@ function Routes(p: { kinds: string[] }) {
       {all.length ? (
         <ul class="cards" aria-label="Addresses">
           {all.map((r) => (
-            <li key={r.id} class="card">
+            <li key={r.id} class="item">
               <div>
                 <p>{inert(r.address)}</p>
                 <p class="dim">{r.kinds.map(words).join(", ")}</p>

@@ -105,7 +105,7 @@ export default function You() {
       <h2>Organisations</h2>
       <ul class="cards" aria-label="Organisations">
         {m.memberships.map((x) => (
-          <li key={x.account_id} class="card">
+          <li key={x.account_id} class="item">
             <div>
               <p>
                 <strong>{inert(x.login)}</strong> <span class="dim">{x.role}</span>
@@ -229,7 +229,7 @@ function HostToken() {
             </Fact>
             <Fact name="Ends">{t.expires_at ? <Time at={t.expires_at} /> : "not known"}</Fact>
           </Facts>
-          <div class="bar">
+          <div class="tools">
             <button type="button" aria-expanded={open} onClick={() => set(!open)}>
               Replace it
             </button>
@@ -276,7 +276,7 @@ function HostToken() {
               {bound.value.value.data.map((r) => {
                 const [owner, repo] = r.repo.split("/");
                 return (
-                  <li key={r.repo_id} class="card">
+                  <li key={r.repo_id} class="item">
                     <div>
                       <p>
                         <a href={"/ui/repos/" + r.repo}>{r.repo}</a>
