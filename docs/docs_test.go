@@ -65,3 +65,27 @@ func TestTablesAreWhole(t *testing.T) {
 		}
 	}
 }
+
+// Whoever looks something up reads a page: it begins with a sentence that says what it answers,
+// and has 1,500 words at most, tables and all. Those that have more are named, and the list
+// only shrinks.
+func TestPagesAreShort(t *testing.T) {
+	t.Parallel()
+	const most = 1500
+	long := []string{"cli", "github", "pulls", "secrets", "security", "sources"}
+	for _, p := range docs.Parts {
+		for _, name := range p.Docs {
+			text, err := docs.Text(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, body, _ := strings.Cut(text, "\n\n")
+			if begin, _, _ := strings.Cut(body, "\n"); begin == "" || strings.HasPrefix(begin, "#") || strings.HasPrefix(begin, "|") {
+				t.Errorf("%s does not begin with what it answers", name)
+			}
+			if n := len(strings.Fields(text)); (n > most) != slices.Contains(long, name) {
+				t.Errorf("%s has %d words, and is named as long: %t", name, n, slices.Contains(long, name))
+			}
+		}
+	}
+}

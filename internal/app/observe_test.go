@@ -296,7 +296,7 @@ func TestMetrics(t *testing.T) {
 	patience.Until(y.t, "the task is done", func() bool { return y.task(made.ID).Status == "completed" })
 	y.send("GET", "/metrics", y.owner, "").problem(404, "not-found")
 
-	page, err := os.ReadFile("../../docs/operating.md")
+	page, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}

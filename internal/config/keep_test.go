@@ -26,10 +26,10 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// docs/operating.md has each of these settings with its default.
+// docs/backup.md has each of these settings with its default.
 func TestKeepIsDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/operating.md")
+	text, err := os.ReadFile("../../docs/backup.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestKeepIsDocumented(t *testing.T) {
 		}
 		n++
 		if !regexp.MustCompile("(?m)^\\| `" + s.key + "` \\| " + s.def + "\\b").Match(text) {
-			t.Errorf("docs/operating.md does not say that %s is %s", s.key, s.def)
+			t.Errorf("docs/backup.md does not say that %s is %s", s.key, s.def)
 		}
 	}
 	if n < 6 {

@@ -54,21 +54,21 @@ func TestPagesHaveEveryValue(t *testing.T) {
 	}
 }
 
-// docs/operating.md has every reason for which a task waits.
+// docs/trouble.md has every reason for which a task waits.
 func TestPageHasEveryHold(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile(filepath.Join("..", "..", "domain", "task", "hold.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(docsPage(t, "operating.md"))
+	text := string(docsPage(t, "trouble.md"))
 	all := regexp.MustCompile(`(?m)^\tHold\w+ += "([a-z_]+)"`).FindAllStringSubmatch(string(source), -1)
 	if len(all) < 10 {
 		t.Fatalf("only %d reasons were found", len(all))
 	}
-	_, list, found := strings.Cut(text, "\n### Why a task waits\n")
+	_, list, found := strings.Cut(text, "\n## Why a task waits\n")
 	if !found {
-		t.Fatal("docs/operating.md has no list of the reasons")
+		t.Fatal("docs/trouble.md has no list of the reasons")
 	}
 	reasons := []string{"box_unfit", "blocked", "budget_exhausted", "unpriced_model"} // are declared as failures
 	for _, m := range all {
@@ -76,7 +76,7 @@ func TestPageHasEveryHold(t *testing.T) {
 	}
 	for _, reason := range reasons {
 		if !says(list, reason) {
-			t.Errorf("docs/operating.md does not say why a task waits with %q", reason)
+			t.Errorf("docs/trouble.md does not say why a task waits with %q", reason)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 // TestProxyExample holds that the manual's example of a proxy works as written: a
 // proxy that listens with TLS has a certificate and its key.
 func TestProxyExample(t *testing.T) {
-	b, err := os.ReadFile("../../../docs/operating.md")
+	b, err := os.ReadFile("../../../docs/proxies.md")
 	if err != nil {
 		t.Fatal(err)
 	}
