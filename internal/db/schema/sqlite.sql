@@ -356,7 +356,7 @@ CREATE TABLE provider_keys (
   last_error       TEXT,
   created_at       BIGINT NOT NULL,
   deleted_at       BIGINT
-, price TEXT);
+, price TEXT, user_id TEXT NOT NULL DEFAULT '', version BIGINT NOT NULL DEFAULT 1);
 CREATE INDEX provider_keys_account ON provider_keys (account_id, priority, created_at, id);
 CREATE TABLE templates (
   account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -812,15 +812,13 @@ CREATE TABLE backlog_imports (
   state        TEXT NOT NULL,
   requested_by TEXT NOT NULL,
   -- From then on a node may take it up; the one that has it moves this on.
-  due_at       BIGINT NOT NULL,
   claim        TEXT,
   tries        BIGINT NOT NULL DEFAULT 0,
   filed        BIGINT NOT NULL DEFAULT 0,
   created_at   BIGINT NOT NULL,
   finished_at  BIGINT
-);
+, due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE UNIQUE INDEX backlog_imports_open ON backlog_imports (repo_id) WHERE state IN ('queued', 'running');
-CREATE INDEX backlog_imports_due ON backlog_imports (due_at) WHERE state IN ('queued', 'running');
 CREATE INDEX backlog_imports_account ON backlog_imports (account_id, repo_id, created_at);
 CREATE INDEX ci_runs_open ON ci_runs (task_id) WHERE finished_at IS NULL;
 CREATE INDEX runs_cut ON runs (ended_at) WHERE outcome IN ('lost', 'interrupted');
@@ -1025,7 +1023,7 @@ CREATE TABLE host_heads (
   due_at     BIGINT,
   want       BIGINT NOT NULL DEFAULT 1,
   have       BIGINT NOT NULL DEFAULT 0,
-  created_at BIGINT NOT NULL, side TEXT NOT NULL DEFAULT 'pull', pr_id TEXT NOT NULL DEFAULT '', hold TEXT NOT NULL DEFAULT '',
+  created_at BIGINT NOT NULL, side TEXT NOT NULL DEFAULT 'pull', pr_id TEXT NOT NULL DEFAULT '', hold TEXT NOT NULL DEFAULT '', open BOOLEAN NOT NULL DEFAULT FALSE,
   PRIMARY KEY (repo_id, sha)
 );
 CREATE INDEX host_heads_due ON host_heads (due_at) WHERE due_at IS NOT NULL;
@@ -1056,17 +1054,12 @@ CREATE TABLE ci_logs (
   size       BIGINT NOT NULL DEFAULT 0,
   kept_at    BIGINT,
   tries      BIGINT NOT NULL DEFAULT 0,
-  due_at     BIGINT NOT NULL,
   expires_at BIGINT NOT NULL
-);
-CREATE INDEX ci_logs_due ON ci_logs (due_at);
+, due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE TABLE approval_mails (
   action_id  TEXT PRIMARY KEY,
   account_id TEXT NOT NULL REFERENCES accounts (id),
-  tries      BIGINT NOT NULL DEFAULT 0,
-  due_at     BIGINT NOT NULL
-);
-CREATE INDEX approval_mails_due ON approval_mails (due_at);
+  tries      BIGINT NOT NULL DEFAULT 0, due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE TABLE action_links (
   id          TEXT PRIMARY KEY,
   account_id  TEXT NOT NULL REFERENCES accounts (id),
@@ -1410,7 +1403,7 @@ CREATE TABLE ci_reports (
   account_id TEXT NOT NULL REFERENCES accounts (id),
   told       TEXT NOT NULL DEFAULT '',
   due_at     BIGINT
-);
+, open BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE INDEX ci_reports_due ON ci_reports (due_at) WHERE due_at IS NOT NULL;
 CREATE TABLE host_limits (
   host      TEXT NOT NULL,
@@ -1443,7 +1436,6 @@ CREATE TABLE repo_creations (
   base            BIGINT NOT NULL,           -- version of the files that it begins with
   state           TEXT NOT NULL,             -- asked, made, done, failed
   tries           BIGINT NOT NULL DEFAULT 1,
-  due_at          BIGINT NOT NULL,           -- when a loop goes on with it
   host_repo_id    TEXT NOT NULL DEFAULT '',  -- from made on, at a host that gives ids
   repo_id         TEXT,                      -- from made on
   commit_sha      TEXT NOT NULL DEFAULT '',  -- the first commit; '': somebody else made one
@@ -1454,9 +1446,8 @@ CREATE TABLE repo_creations (
   user_id         TEXT NOT NULL,             -- for whom the task is; '': nobody
   created_at      BIGINT NOT NULL,
   ended_at        BIGINT
-);
+, due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE UNIQUE INDEX repo_creations_open ON repo_creations (host, owner, name) WHERE ended_at IS NULL;
-CREATE INDEX repo_creations_due ON repo_creations (due_at) WHERE ended_at IS NULL;
 CREATE INDEX repo_creations_name ON repo_creations (account_id, owner, name);
 CREATE TABLE webhooks (
   id           TEXT PRIMARY KEY,
@@ -1697,11 +1688,9 @@ CREATE TABLE push_messages (
   urgent          BOOLEAN NOT NULL,
   sealed          TEXT NOT NULL,
   tries           BIGINT NOT NULL DEFAULT 0,
-  due_at          BIGINT NOT NULL,
-  created_at      BIGINT NOT NULL,
+  created_at      BIGINT NOT NULL, due_at BIGINT NOT NULL DEFAULT 9223372036854775807,
   UNIQUE (subscription_id, topic)
 );
-CREATE INDEX push_messages_due ON push_messages (due_at);
 CREATE TABLE mail_refusals (
   address TEXT PRIMARY KEY,
   reason TEXT NOT NULL,
@@ -1925,6 +1914,160 @@ CREATE TABLE due (
 CREATE INDEX due_ready ON due (queue, suspect, lane, due_at) WHERE state = 'ready';
 CREATE INDEX due_later ON due (due_at) WHERE state IN ('waits', 'held');
 CREATE INDEX host_deliveries_open ON host_deliveries (host, guid) WHERE ended_at IS NULL;
+CREATE INDEX provider_keys_user ON provider_keys (user_id) WHERE user_id <> '';
+CREATE INDEX host_heads_open ON host_heads (repo_id, sha) WHERE open;
+CREATE INDEX ci_reports_open ON ci_reports (check_id) WHERE open;
+CREATE INDEX repo_creations_going ON repo_creations (id) WHERE ended_at IS NULL;
+CREATE INDEX tracker_issues_open ON tracker_issues (id) WHERE ended_at IS NULL;
+CREATE TABLE kb_pages (
+  repo_id     TEXT NOT NULL REFERENCES repos (id),
+  slug        TEXT NOT NULL,
+  ord         BIGINT NOT NULL,             -- its number in the lists; never used twice
+  title       TEXT NOT NULL,
+  links       TEXT NOT NULL,               -- slugs, as they were sent
+  commit_sha  TEXT NOT NULL,               -- from which it was written; '' if nobody said
+  files       TEXT NOT NULL,               -- paths from which it was written
+  run_id      TEXT,                        -- the run that wrote it
+  kept        TEXT NOT NULL,               -- the paragraphs that people wrote: base64 of bits
+  version     BIGINT NOT NULL,
+  seen_sha    TEXT NOT NULL,               -- up to this commit the files are as they were; '': not looked at
+  stale_at    BIGINT,                      -- since when a file of it is another one
+  stale_sha   TEXT NOT NULL DEFAULT '',
+  stale_files TEXT NOT NULL DEFAULT '[]',
+  created_at  BIGINT NOT NULL,
+  updated_at  BIGINT NOT NULL,
+  updated_by  TEXT NOT NULL,
+  body        TEXT NOT NULL,
+  PRIMARY KEY (repo_id, slug)
+);
+CREATE UNIQUE INDEX kb_pages_ord ON kb_pages (repo_id, ord, updated_at, slug);
+CREATE TABLE kb_versions (
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  slug       TEXT NOT NULL,
+  version    BIGINT NOT NULL,
+  title      TEXT NOT NULL,
+  links      TEXT NOT NULL,
+  commit_sha TEXT NOT NULL,
+  files      TEXT NOT NULL,
+  run_id     TEXT,
+  updated_at BIGINT NOT NULL,
+  updated_by TEXT NOT NULL,
+  body       TEXT NOT NULL,
+  PRIMARY KEY (repo_id, slug, version)
+);
+CREATE TABLE kb_links (
+  repo_id TEXT NOT NULL REFERENCES repos (id),
+  target  TEXT NOT NULL,
+  slug    TEXT NOT NULL,
+  PRIMARY KEY (repo_id, target, slug)
+);
+CREATE INDEX kb_links_slug ON kb_links (repo_id, slug);
+CREATE TABLE kb_indexes (
+  repo_id  TEXT PRIMARY KEY REFERENCES repos (id),
+  pages    BIGINT NOT NULL,
+  next_ord BIGINT NOT NULL,
+  writes   BIGINT NOT NULL,                -- how often a page was written
+  formula  BIGINT NOT NULL,                -- the version of words and order that the lists are of
+  due_at   BIGINT                          -- when the files of its pages are to be compared; NULL: not
+);
+CREATE INDEX kb_indexes_due ON kb_indexes (due_at) WHERE due_at IS NOT NULL;
+CREATE TABLE kb_grams (
+  repo_id TEXT NOT NULL,
+  gram    BIGINT NOT NULL,
+  words   BLOB NOT NULL,
+  PRIMARY KEY (repo_id, gram)
+);
+CREATE TABLE kb_terms (
+  repo_id TEXT NOT NULL,
+  term    TEXT NOT NULL,
+  block   BIGINT NOT NULL,
+  posts   BLOB NOT NULL,
+  PRIMARY KEY (repo_id, term, block)
+);
+CREATE TABLE artifacts (
+  id           TEXT PRIMARY KEY,
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  run_id       TEXT,
+  task_id      TEXT,
+  repo_id      TEXT,
+  name         TEXT NOT NULL,
+  media_type   TEXT NOT NULL,
+  size         BIGINT NOT NULL,             -- bytes; 0 when the object is gone
+  visibility   TEXT NOT NULL,               -- run, account or public
+  created_by   TEXT NOT NULL,
+  created_at   BIGINT NOT NULL,
+  stored_at    BIGINT,                      -- NULL: the upload has not arrived
+  missing_at   BIGINT,                      -- when the store was found to have lost it; NULL: it has it
+  shared_until BIGINT,                      -- when the last link ends
+  expires_at   BIGINT NOT NULL,
+  deleted_at   BIGINT,
+  due_at       BIGINT NOT NULL              -- when a loop looks at it
+);
+CREATE INDEX artifacts_account ON artifacts (account_id, created_at, id);
+CREATE INDEX artifacts_run ON artifacts (run_id);
+CREATE INDEX artifacts_task ON artifacts (task_id);
+CREATE INDEX artifacts_due ON artifacts (due_at);
+CREATE TABLE dashboards (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  owner_id   TEXT NOT NULL DEFAULT '', -- user; empty: the account shares it
+  name       TEXT NOT NULL,
+  name_key   TEXT NOT NULL,            -- the name in small letters
+  layout     TEXT NOT NULL,
+  builtin    TEXT,                     -- which of the built-in ones it is; NULL: none
+  version    BIGINT NOT NULL DEFAULT 0, -- of a built-in one
+  created_by TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX dashboards_name ON dashboards (account_id, owner_id, name_key);
+CREATE UNIQUE INDEX dashboards_builtin ON dashboards (account_id, builtin) WHERE builtin IS NOT NULL;
+CREATE TABLE dashboard_widgets (
+  id           TEXT PRIMARY KEY,
+  dashboard_id TEXT NOT NULL REFERENCES dashboards (id),
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  place        BIGINT NOT NULL,
+  spec         TEXT NOT NULL
+);
+CREATE INDEX dashboard_widgets_board ON dashboard_widgets (account_id, dashboard_id, place);
+CREATE TABLE dashboard_syncs (
+  id           TEXT PRIMARY KEY,
+  state        TEXT NOT NULL, -- queued, running or done
+  requested_by TEXT NOT NULL,
+  created_at   BIGINT NOT NULL,
+  due_at       BIGINT NOT NULL, -- until when another node leaves it alone
+  finished_at  BIGINT,
+  slot         BIGINT UNIQUE   -- 1 until it is done, so that there is one at a time; NULL then
+);
+CREATE INDEX runs_ended ON runs (account_id, ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX pull_actions_decided ON pull_actions (account_id, decided_at) WHERE decided_at IS NOT NULL;
+CREATE TABLE lane_reports (
+  task_id TEXT PRIMARY KEY,
+  lane    TEXT NOT NULL,
+  runner  TEXT NOT NULL,   -- version of the server that wrote it
+  at      BIGINT NOT NULL,
+  metrics TEXT NOT NULL
+);
+CREATE INDEX lane_reports_at ON lane_reports (at);
+CREATE TABLE releases (
+  id           TEXT PRIMARY KEY,
+  channel      TEXT NOT NULL,
+  version      TEXT NOT NULL,
+  target       TEXT NOT NULL,              -- as linux/amd64
+  size         BIGINT NOT NULL,
+  sha256       TEXT NOT NULL,
+  signature    TEXT NOT NULL,              -- as minisign writes it
+  signed_by    TEXT NOT NULL,              -- the public key
+  oldest       TEXT NOT NULL DEFAULT '',   -- the oldest version that it can follow; '': any
+  commit_sha   TEXT NOT NULL DEFAULT '',
+  built_with   TEXT NOT NULL DEFAULT '',
+  published_at BIGINT NOT NULL,
+  halted_at    BIGINT,
+  halted_by    TEXT,
+  halted_why   TEXT NOT NULL DEFAULT '',
+  UNIQUE (channel, version, target)
+);
+CREATE INDEX releases_newest ON releases (published_at, id);
 CREATE TABLE log_sinks (
   account_id   TEXT PRIMARY KEY REFERENCES accounts (id),
   kind         TEXT NOT NULL, -- https, otlp or s3
@@ -2052,5 +2195,19 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (109, 340, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (110, 341, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (111, 350, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (112, 351, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (113, 410, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (113, 360, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (114, 370, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (115, 371, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (116, 372, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (117, 373, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (118, 374, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (119, 375, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (120, 376, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (121, 380, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (122, 390, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (123, 391, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (124, 400, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (125, 401, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (126, 402, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (127, 410, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

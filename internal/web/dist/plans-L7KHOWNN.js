@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-WRM3KFWL.js";import"./chunk-FMKHGTGG.js";import"./chunk-6FY3FQ2Y.js";import"./chunk-7YAWV5K3.js";import"./chunk-XQQWDVU4.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-HWLL3WJH.js";import"./chunk-6BTVCL4P.js";import"./chunk-5I7DEAGK.js";import"./chunk-YSADFWZ7.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
