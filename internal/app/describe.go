@@ -95,8 +95,9 @@ var contents = []string{
 // then operators' groups.
 var order = []string{
 	"task", "ask", "schedule", "plan", "blocker", "issue", "pr", "review", "escalation", "session", "stream", "notification",
-	"email_route", "push", "overview", "dashboard", "digest", "project", "kb", "box", "template", "config", "ci", "artifact", "system_prompt",
-	"project_secret", "secret", "self", "account", "onboarding", "token", "member", "invitation", "org_sso", "billing", "audit", "actor",
+	"email_route", "push", "overview", "dashboard", "digest", "project", "kb", "box", "template", "config", "ci", "artifact",
+	"system_prompt", "project_secret", "secret", "self", "account", "onboarding", "token",
+	"member", "invitation", "org_sso", "billing", "audit", "actor",
 	"mcp", "webhook", "integration", "service", "operator_token", "access_request", "user", "grant",
 	"builtin_dashboard_sync", "code_host", "inbound", "mail",
 }

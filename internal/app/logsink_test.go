@@ -27,7 +27,9 @@ func TestLogSinkTakesSecretsOut(t *testing.T) {
 		t.Cleanup(collector.Close)
 		y := start(t, e, append(flags, "--allow-networks", "127.0.0.0/8")...)
 		y.push("acme/web", map[string]string{"README": "hello\n"})
-		secrets := []string{"correct horse battery staple", "another plain phrase of words", "plain-key-of-the-account", "plain-key-of-a-person"}
+		secrets := []string{
+			"correct horse battery staple", "another plain phrase of words", "plain-key-of-the-account", "plain-key-of-a-person",
+		}
 		y.send("PUT", "/v1/secrets/PHRASE", y.owner, `{"value": "`+secrets[0]+`"}`).want(200)
 		y.send("PUT", "/v1/repos/acme/web/secrets/PHRASE", y.owner, `{"value": "`+secrets[1]+`", "environment": "staging"}`).want(200)
 		y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "scripted"}`).want(201)

@@ -77,7 +77,7 @@ func defineBlockerFill(fl *flag.FlagSet) tree.Action {
 			if values[g.Name], err = g.Value(nil); err != nil {
 				return err
 			}
-			if !g.Json {
+			if !g.JSON {
 				values[g.Name] = strings.TrimRight(g.Text, "\r\n")
 			}
 		}

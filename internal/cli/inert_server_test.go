@@ -83,7 +83,7 @@ func fill(t *testing.T, y *rig.Yard, f field) (text string, made map[string]any)
 		}
 		var in []capability.Given
 		for name, value := range members {
-			g := capability.Given{Name: name, Text: string(value), Json: true}
+			g := capability.Given{Name: name, Text: string(value), JSON: true}
 			if o.Input()[name] != "body" {
 				g = capability.Given{Name: name, Text: strings.Trim(string(value), `"`)}
 			}

@@ -15,8 +15,8 @@ import (
 var namedCommand = regexp.MustCompile("(?:^|[`\"\\s(])yardmaster ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*)?)")
 
 // noCommands are words behind the name of the program that are no command: prose, and the
-// statement that a box signs.
-var noCommands = map[string]bool{"program": true, "program that": true, "box key": true}
+// statements that a box and a release are signed with.
+var noCommands = map[string]bool{"program": true, "program that": true, "box key": true, "channel": true}
 
 // TestPrintedCommands holds that each command that a text of the server, of a box, of the
 // client library or of the command line itself names is one that there is: next steps, refusals,

@@ -136,7 +136,7 @@ func Select[T any](tx *Tx, b *Builder) ([]T, error) {
 	if told, ok := tx.ctx.Value(builtKey{}).(func(string)); ok {
 		told(text)
 	}
-	return selectRows[T](tx, "built query", text, b.args, -1)
+	return selectRows[T](tx, built, text, b.args, -1)
 }
 
 type builtKey struct{}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
-	"slices"
 	"sync"
 )
 
@@ -23,7 +22,7 @@ type constant string
 type Query[T any] struct {
 	text string
 	lock string // suffix of the text on PostgreSQL
-	at   string
+	at   place
 	keep *keeper // nil: not kept
 }
 
@@ -90,7 +89,7 @@ func (q Query[T]) rows(tx *Tx, args []any, limit int) ([]T, error) {
 	return selectRows[T](tx, q.at, text, args, limit)
 }
 
-func selectRows[T any](tx *Tx, at, text string, args []any, limit int) ([]T, error) {
+func selectRows[T any](tx *Tx, at place, text string, args []any, limit int) ([]T, error) {
 	rows, err := run(tx, at, text, args, tx.q.query)
 	if err != nil {
 		return nil, err
@@ -103,7 +102,10 @@ func selectRows[T any](tx *Tx, at, text string, args []any, limit int) ([]T, err
 }
 
 // Stmt is a declared statement without rows.
-type Stmt struct{ text, at string }
+type Stmt struct {
+	text string
+	at   place
+}
 
 // S declares a statement; like Q, it is for package-level variables.
 //
@@ -121,7 +123,7 @@ func (s Stmt) Exec(tx *Tx, args ...any) (int64, error) {
 	return result.RowsAffected()
 }
 
-func run[R any](tx *Tx, at, text string, args []any, do func(context.Context, string, []any) (R, error)) (R, error) {
+func run[R any](tx *Tx, at place, text string, args []any, do func(context.Context, string, []any) (R, error)) (R, error) {
 	var none R
 	if err := tx.usable(); err != nil {
 		return none, fmt.Errorf("%s: %w", at, err)
@@ -144,6 +146,7 @@ type Declaration struct {
 	Row reflect.Type // nil for S
 
 	args *arguments // nil: the parameters are numbered
+	from place
 }
 
 // Check returns an error if the columns of the statement do not match its rows, or
@@ -172,17 +175,39 @@ var declared struct {
 func Declared() []Declaration {
 	declared.Lock()
 	defer declared.Unlock()
-	return slices.Clone(declared.all)
+	out := make([]Declaration, len(declared.all))
+	for i, d := range declared.all {
+		d.At = d.from.String()
+		out[i] = d
+	}
+	return out
+}
+
+// place is the place in the source where a statement is declared. It is made a text when it
+// is wanted: there are over a thousand, and each start of the program declares them all.
+type place uintptr
+
+// built is the place of a query that was put together.
+const built place = 0
+
+// String is folder/file.go:line.
+func (p place) String() string {
+	if p == built {
+		return "built query"
+	}
+	f, _ := runtime.CallersFrames([]uintptr{uintptr(p)}).Next()
+	return fmt.Sprintf("%s/%s:%d", filepath.Base(filepath.Dir(f.File)), filepath.Base(f.File), f.Line)
 }
 
 // declare records a statement and returns the place of the caller of Q or S. Those
 // must not be inlined, because the initialisation of a variable would then lose the
 // line.
-func declare(text string, row reflect.Type, args *arguments) string {
-	_, file, line, _ := runtime.Caller(2)
-	at := fmt.Sprintf("%s/%s:%d", filepath.Base(filepath.Dir(file)), filepath.Base(file), line)
+func declare(text string, row reflect.Type, args *arguments) place {
+	var caller [1]uintptr
+	runtime.Callers(3, caller[:])
+	from := place(caller[0])
 	declared.Lock()
 	defer declared.Unlock()
-	declared.all = append(declared.all, Declaration{SQL: text, At: at, Row: row, args: args})
-	return at
+	declared.all = append(declared.all, Declaration{SQL: text, Row: row, args: args, from: from})
+	return from
 }

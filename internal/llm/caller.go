@@ -47,8 +47,8 @@ type said struct {
 func (c Caller) Complete(ctx context.Context, token string, p Prompt) (string, error) {
 	path, body := "/v1/chat/completions", map[string]any{"model": p.Model}
 	var messages []said
-	switch {
-	case p.API == Messages:
+	switch p.API {
+	case Messages:
 		path, body["system"], body["max_tokens"] = "/v1/messages", p.System, p.MaxTokens
 	default:
 		a, _ := p.Provider.adapter()

@@ -82,7 +82,7 @@ var known struct {
 // Given is an input of a call: a text as a person wrote it, or JSON.
 type Given struct {
 	Name, Text string
-	Json       bool // text is JSON
+	JSON       bool // text is JSON
 	Verbatim   bool // text is a text, whatever it looks like
 }
 
@@ -92,7 +92,7 @@ func ParseGiven(word string) (g Given, err error) {
 	if !ok || name == "" {
 		return g, exit.Misused("%q has not the form name=value", word)
 	}
-	g.Name, g.Json = strings.CutSuffix(name, ":")
+	g.Name, g.JSON = strings.CutSuffix(name, ":")
 	path, file := strings.CutPrefix(value, "@")
 	if value == "-" {
 		path = "-"
@@ -104,7 +104,7 @@ func ParseGiven(word string) (g Given, err error) {
 	if err != nil {
 		return g, err
 	}
-	g.Text, g.Verbatim = string(b), !g.Json
+	g.Text, g.Verbatim = string(b), !g.JSON
 	return g, nil
 }
 
@@ -157,7 +157,7 @@ func Assemble(o *app.Op, inputs []Given) (path string, body any, err error) {
 func (g Given) Value(kind reflect.Type) (any, error) {
 	var v any
 	switch {
-	case g.Json:
+	case g.JSON:
 		if err := json.Unmarshal([]byte(g.Text), &v); err != nil {
 			return nil, exit.Misused("%s:= takes JSON: %v", g.Name, err)
 		}

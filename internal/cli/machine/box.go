@@ -75,7 +75,7 @@ func Env(key, otherwise string) string {
 	return otherwise
 }
 
-// joinBox enrolls this machine, unless it is enrolled, and runs as a box. Without
+// BoxJoin enrolls this machine, unless it is enrolled, and runs as a box. Without
 // a token it mints one with the command line's own login.
 func BoxJoin(fl *flag.FlagSet) tree.Action {
 	address := fl.String("url", "", "address of the server; the login's when empty")

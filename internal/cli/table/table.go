@@ -23,29 +23,28 @@ type Column = struct {
 type Form int
 
 const (
-	Text  Form = iota
-	Title      // text that gives way where there is no room
-	ID
-	State
-	Age
-	USD
-	Cost // dollars in a column that stays where others have no room
-	SHA
-	Count
-	Number
-	Holds // why a task waits
-	Pull  // the repository and number of a pull request
-	Span  // a number of seconds
-	Size  // how many lines change
-	Reviewed
-	Wait   // what a pull request waits for
-	Until  // what ends a wait, without the call that does
-	Object // what an audit row is about, by its name if the row has one
+	Text     Form = iota // as it is
+	Title                // text that gives way where there is no room
+	ID                   // an id, by as much of its end as tells it from others
+	State                // a state, coloured where there are colours
+	Age                  // how long ago
+	USD                  // dollars
+	Cost                 // dollars in a column that stays where others have no room
+	SHA                  // the beginning of a commit
+	Count                // a number; none for 0
+	Number               // a number, also 0
+	Holds                // why a task waits
+	Pull                 // the repository and number of a pull request
+	Span                 // a number of seconds
+	Size                 // how many lines change
+	Reviewed             // what became of the review
+	Wait                 // what a pull request waits for
+	Until                // what ends a wait, without the call that does
+	Object               // what an audit row is about, by its name if the row has one
 
-	// What is left out first where there is no room.
-	Extra      // text
-	ExtraTitle // text that gives way
-	ExtraCount // a number; none for 0
+	Extra      // text that is left out first where there is no room
+	ExtraTitle // the same, which gives way before that
+	ExtraCount // a number that is left out first; none for 0
 )
 
 // Of are the columns and cells of objects.

@@ -42,7 +42,6 @@ var (
 	lockID = byID.ForUpdate()
 	// anywhere finds the artifact of a row or of a key, whatever became of it.
 	anywhere = db.Q[row](`SELECT ` + columns + ` FROM artifacts WHERE account_id = $1 AND id = $2`).ForUpdate()
-	ofRun    = db.Q[int64](`SELECT COUNT(*) FROM artifacts WHERE run_id = $1`)
 
 	arrived = db.S(`UPDATE artifacts SET stored_at = $2, due_at = expires_at WHERE id = $1 AND stored_at IS NULL AND deleted_at IS NULL`)
 	missing = db.S(`UPDATE artifacts SET missing_at = $2 WHERE id = $1`)

@@ -7,8 +7,6 @@ import (
 
 const (
 	excerptBytes = 240
-	// excerptOf is how many characters of a body an excerpt is looked for in.
-	excerptOf = 65536
 	// mostStarts bounds the places at which an excerpt may begin.
 	mostStarts = 5000
 )

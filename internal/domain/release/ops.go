@@ -135,7 +135,7 @@ func (s *Service) change(ctx context.Context, in versionIn, why string, kind eve
 	do func(*db.Tx, versionArgs) (int64, error),
 ) (out Yanked, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		of := versionArgs{Channel: in.Channel, Version: in.Version}
+		of := versionArgs(in)
 		n, err := do(tx, of)
 		if err != nil {
 			return err
