@@ -3,6 +3,7 @@ package flow
 import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/kb"
 	"yardmaster/internal/domain/overview"
 )
 
@@ -35,5 +36,12 @@ func (f FleetBoxes) Loads(tx *db.Tx, most int) ([]overview.BoxLoad, error) {
 // Knowledge implements overview.Knowledge.
 type Knowledge struct{}
 
-// Ages knows of no page: the server keeps none.
-func (Knowledge) Ages(*db.Tx, []string) (map[string]overview.PageAge, error) { return nil, nil }
+// Ages implements overview.Knowledge.
+func (Knowledge) Ages(tx *db.Tx, repoIDs []string) (map[string]overview.PageAge, error) {
+	all, err := kb.Ages(tx, repoIDs)
+	out := make(map[string]overview.PageAge, len(all))
+	for _, a := range all {
+		out[a.RepoID] = overview.PageAge{Pages: a.Pages, Fresh: a.Fresh, Newest: a.Newest}
+	}
+	return out, err
+}

@@ -164,6 +164,15 @@ func TestPagesBecomeStale(t *testing.T) {
 		h.stale(map[string][]string{"build": {"Makefile"}})
 		h.page("build", "From nowhere.", "0123456789012345678901234567890123456789", "README.md")
 		h.stale(map[string][]string{"build": {"README.md"}})
+		if err := h.DB.Read(h.ctx, func(tx *db.Tx) error {
+			ages, err := Ages(tx, []string{"web", "none"})
+			if len(ages) != 1 || ages[0].RepoID != "web" || ages[0].Pages != 3 || ages[0].Fresh != 2 || ages[0].Newest.IsZero() {
+				t.Errorf("the ages are %+v", ages)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
 	})
 }
 

@@ -154,7 +154,20 @@ func heads(tx *db.Tx, repoID, after, stale string, limit int) ([]headRow, error)
 	return db.Select[headRow](tx, b.SQL(" ORDER BY slug LIMIT ", limit))
 }
 
-// beginnings are pages with the beginning of their text, see excerptOf.
+// Age is how old the pages of a repository are.
+type Age struct {
+	RepoID       string
+	Pages, Fresh int64     // Fresh: those whose sources are as they were
+	Newest       time.Time // when a page was last written
+}
+
+// Ages are those of repositories of tx.Account, without those that have no page.
+func Ages(tx *db.Tx, repoIDs []string) ([]Age, error) {
+	return db.Select[Age](tx, db.Build(`SELECT repo_id, COUNT(*) AS pages, COUNT(*) - COUNT(stale_at) AS fresh, MAX(updated_at) AS newest
+		FROM kb_pages WHERE TRUE`).In("repo_id", repoIDs).SQL(` GROUP BY repo_id`))
+}
+
+// beginnings are pages with the beginning of their text, all that an excerpt is looked for in.
 func beginnings(tx *db.Tx, repoID string, slugs []string) (map[string]pageRow, error) {
 	rows, err := db.Select[pageRow](tx, db.Build(`SELECT `+headColumns+`, substr(body, 1, 65536) AS body FROM kb_pages WHERE repo_id = `,
 		repoID).In("slug", slugs))
