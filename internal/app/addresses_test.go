@@ -29,6 +29,12 @@ type namedAddress struct {
 var namedAddresses = map[string]namedAddress{
 	"billing.key_add base_url": {
 		body: `{"provider":"compatible","key":"sk-abcdefghijklmnop","model":"m","base_url":%s}`},
+	"billing.provider_models base_url": {
+		body: `{"provider":"compatible","key":"sk-abcdefghijklmnop","base_url":%s}`},
+	"self.key_add base_url": {
+		body: `{"provider":"compatible","label":"mine","key":"sk-abcdefghijklmnop","base_url":%s}`},
+	"self.provider_models base_url": {
+		body: `{"provider":"compatible","key":"sk-abcdefghijklmnop","base_url":%s}`},
 	"billing.log_sink_set url":     {body: `{"kind":"otlp","url":%s}`},
 	"webhook.create url":           {body: `{"name":"hook","url":%s}`},
 	"notification.webhook_set url": {body: `{"url":%s}`},

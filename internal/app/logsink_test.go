@@ -36,7 +36,7 @@ func TestLogSinkTakesSecretsOut(t *testing.T) {
 		y.send("POST", "/v1/billing/keys", y.owner,
 			`{"provider": "compatible", "base_url": "http://127.0.0.1:1", "model": "m", "key": "`+secrets[2]+`"}`).want(201)
 		y.send("POST", "/v1/me/keys", y.owner,
-			`{"provider": "compatible", "base_url": "http://127.0.0.1:1", "model": "m", "key": "`+secrets[3]+`"}`).want(201)
+			`{"provider": "compatible", "base_url": "http://127.0.0.1:1", "key": "`+secrets[3]+`"}`).want(201)
 		y.send("PUT", "/v1/billing/log-sink", y.owner, `{"kind": "https", "url": "`+collector.URL+`/in?key=hush"}`).want(200)
 		if probe := patience.Receive(t, "the probe", received); !strings.Contains(probe, `"type":"probe"`) {
 			t.Errorf("the probe is %s", probe)

@@ -74,6 +74,7 @@ func TestCollections(t *testing.T) {
 	other := map[string]string{
 		"plan.list":   "has numbered pages",
 		"review.list": "answers a fixed 50",
+		"kb.search":   "answers those that fit best, at most 25",
 		"actor.names": "answers those that the call names, at most 100",
 	}
 	n := 0

@@ -68,9 +68,7 @@ func (s *Service) sync(tx *db.Tx, each bool) error {
 			return err
 		}
 		r.NameKey, r.Version, r.UpdatedAt = strings.ToLower(r.Name), version, tx.Now
-		kind := createdEvent
 		if there {
-			kind = replacedEvent
 			_, err = update.Exec(tx, r)
 		} else {
 			r.ID, r.AccountID, r.Builtin, r.CreatedBy, r.CreatedAt = id.New(), tx.Account, &b.key, "system", tx.Now
@@ -83,7 +81,10 @@ func (s *Service) sync(tx *db.Tx, each bool) error {
 		if err := fillIn(tx, r, b.widgets); err != nil {
 			return err
 		}
-		if err := kind.Record(tx, event.Subject{ID: r.ID}, r.data(len(b.widgets))); err != nil {
+		if !there {
+			continue // it comes with the account, and is nobody's doing
+		}
+		if err := replacedEvent.Record(tx, event.Subject{ID: r.ID}, r.data(len(b.widgets))); err != nil {
 			return err
 		}
 	}

@@ -36,7 +36,7 @@ type Row struct {
 	ID    *string    `json:"id" format:"uuid" doc:"its id; null for repo and measure"`
 	Label string     `json:"label" example:"acme/web" doc:"what it is called"`
 	Repo  *string    `json:"repo" example:"acme/web" doc:"owner/name; null: of none"`
-	Why   *string    `json:"why" doc:"why it failed, or waits; null for others"`
+	Why   *string    `json:"why" example:"null" doc:"why it failed, or waits; null for others"`
 	At    *time.Time `json:"at" doc:"when it happened, or since when it waits; null in tables"`
 	Value
 }

@@ -92,8 +92,8 @@ type Provenance struct {
 type Stale struct {
 	_      struct{}  `doc:"What has changed since a page was written." schema:"KnowledgeStale"`
 	Since  time.Time `json:"since" doc:"when it was found"`
-	Commit string    `json:"commit" doc:"the commit of the default branch that it was found at"`
-	Files  []string  `json:"files" doc:"those of its files that changed"`
+	Commit string    `json:"commit" example:"487704ef85ae6bf9a93b5a2425bb7a8861a0690b" doc:"the commit of the default branch that it was found at"`
+	Files  []string  `json:"files" example:"[\"Makefile\"]" doc:"those of its files that changed"`
 }
 
 // PageRow is a page in the list.
@@ -101,7 +101,7 @@ type PageRow struct {
 	_          struct{}   `doc:"A page of the knowledge base, without its text." schema:"KnowledgePageRow"`
 	Slug       string     `json:"slug" example:"guides/build" doc:"its name in the repository"`
 	Title      string     `json:"title" example:"How it is built" doc:"its title"`
-	Links      []string   `json:"links" doc:"slugs of the pages that it leads to"`
+	Links      []string   `json:"links" example:"[\"guides/test\"]" doc:"slugs of the pages that it leads to"`
 	Provenance Provenance `json:"provenance" doc:"who wrote it, and from what"`
 	Stale      *Stale     `json:"stale" doc:"null: no file that it was written from has changed"`
 	Version    int64      `json:"version" doc:"1 for a new page"`

@@ -99,7 +99,7 @@ type searchIn struct {
 // Excerpt is a part of a page's text.
 type Excerpt struct {
 	_     struct{} `doc:"The part of a page's text that has most of the words." schema:"KnowledgeExcerpt"`
-	Text  string   `json:"text" doc:"as it is written, never markup to show as such"`
+	Text  string   `json:"text" example:"make test runs all tests" doc:"as it is written, never markup to show as such"`
 	Marks []Mark   `json:"marks" doc:"bytes of text that match, in order"`
 }
 
@@ -109,7 +109,7 @@ type Hit struct {
 	Slug      string    `json:"slug" example:"guides/build" doc:"its name in the repository"`
 	Title     string    `json:"title" doc:"its title"`
 	Score     float64   `json:"score" example:"0.86" doc:"0.3 to 1"`
-	Links     []string  `json:"links" doc:"slugs of the pages that it leads to"`
+	Links     []string  `json:"links" example:"[\"guides/test\"]" doc:"slugs of the pages that it leads to"`
 	Excerpt   Excerpt   `json:"excerpt" doc:"where it says so"`
 	Stale     bool      `json:"stale" doc:"whether a file that it was written from has changed"`
 	UpdatedAt time.Time `json:"updated_at" doc:"when it was written"`

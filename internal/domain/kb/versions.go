@@ -15,7 +15,7 @@ type Version struct {
 	_          struct{}   `doc:"What a page is or was, without its text." schema:"KnowledgeVersion"`
 	Version    int64      `json:"version" example:"3" doc:"its number; the greatest is what the page is"`
 	Title      string     `json:"title" doc:"the title that it has or had"`
-	Links      []string   `json:"links" doc:"slugs of the pages that it leads or led to"`
+	Links      []string   `json:"links" example:"[\"guides/test\"]" doc:"slugs of the pages that it leads or led to"`
 	Provenance Provenance `json:"provenance" doc:"who wrote it, and from what"`
 	UpdatedAt  time.Time  `json:"updated_at" doc:"when it was written"`
 }
@@ -92,8 +92,8 @@ type Hunk struct {
 	_       struct{} `doc:"A place at which two texts differ." schema:"KnowledgePageHunk"`
 	OldLine int      `json:"old_line" example:"3" doc:"the line of the old text that it begins at"`
 	NewLine int      `json:"new_line" example:"3" doc:"the line of the new text that it begins at"`
-	Removed []string `json:"removed" doc:"lines of the old text alone"`
-	Added   []string `json:"added" doc:"lines of the new text alone"`
+	Removed []string `json:"removed" example:"[\"make\"]" doc:"lines of the old text alone"`
+	Added   []string `json:"added" example:"[\"make test\"]" doc:"lines of the new text alone"`
 }
 
 func (s *Service) diff(ctx context.Context, in diffIn) (out PageDiff, err error) {

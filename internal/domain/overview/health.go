@@ -73,7 +73,7 @@ type Bottleneck struct {
 	N          int64    `json:"n" example:"4" doc:"went well"`
 	D          int64    `json:"d" example:"10" doc:"of so many"`
 	Why        string   `json:"why" example:"4 of 10: runs that ended, and were not stopped from outside, succeeded" doc:"what is wrong"`
-	Do         string   `json:"do" doc:"what to do about it"`
+	Do         string   `json:"do" example:"Add a box, or raise the slots of one." doc:"what to do about it"`
 	Capability string   `json:"capability" example:"task.list" doc:"where to begin"`
 }
 

@@ -54,9 +54,9 @@ type Release struct {
 	Version     string      `json:"version" example:"v1.4.0" doc:"its version"`
 	Target      string      `json:"target" example:"linux/amd64" doc:"the system and processor that it is for"`
 	Size        int64       `json:"size" example:"52000000" doc:"bytes"`
-	SHA256      string      `json:"sha256" doc:"digest of the bytes, in hexadecimal"`
-	Signature   string      `json:"signature" doc:"of the bytes, as minisign writes it; its trusted comment binds them to channel, version, target and sha256"`
-	SignedBy    string      `json:"signed_by" doc:"the public key, as minisign takes it with -P"`
+	SHA256      string      `json:"sha256" example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" doc:"digest of the bytes, in hexadecimal"`
+	Signature   string      `json:"signature" example:"untrusted comment: signature from minisign secret key\nRUQf6LRCGA9i5" doc:"of the bytes, as minisign writes it; its trusted comment binds them to channel, version, target and sha256"`
+	SignedBy    string      `json:"signed_by" example:"RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3" doc:"the public key, as minisign takes it with -P"`
 	Oldest      *string     `json:"oldest_from" example:"null" doc:"the oldest version that it can follow; null: any"`
 	PublishedAt time.Time   `json:"published_at" doc:"when it came into the ledger"`
 	Halted      *Halt       `json:"halted,omitempty" doc:"why no box takes it; null: it can be installed. In the ledger alone"`
