@@ -99,6 +99,9 @@ func TestOwnQueueAtGitHub(t *testing.T) {
 			})
 			// The base moves, so that what comes first is checked with it, and the others wait.
 			f.shop.Commit(f.ann, "main", "By hand", map[string]string{"hand.md": "Mine.\n"})
+			patience.Until(f.t, "the server knows the new base", func() bool {
+				return strings.Contains(fmt.Sprint(f.happened("repo.pushed")), f.shop.Head("main"))
+			})
 			heads := map[string]string{}
 			for _, name := range names {
 				heads[name] = pulls[name].HeadSHA

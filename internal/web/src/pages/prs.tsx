@@ -86,9 +86,9 @@ export default function PullRequests() {
           },
           { name: "Title", wide: true, cell: (p) => inert(p.title) },
           { name: "Repository", class: "dim less", rank: 3, cell: (p) => p.repo + (p.number ? "#" + p.number : "") },
-          { name: "Lines", class: "dim less", rank: 2, cell: (p) => p.size && <Counts of={p.size} /> },
+          { name: "Lines", class: "dim less", rank: 1, cell: (p) => p.size && <Counts of={p.size} /> },
           { name: "Checks", class: "less", rank: 5, cell: (p) => <Status of={p.checks} noun="checks" /> },
-          { name: "Review", class: "dim less", rank: 1, cell: (p) => <Reviewed of={p.review} /> },
+          { name: "Review", class: "dim less", rank: 4, cell: (p) => <Reviewed of={p.review} /> },
           { name: "Repair", class: "dim less", cell: repair },
           {
             name: "Waits for you",
