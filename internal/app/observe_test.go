@@ -228,7 +228,8 @@ func TestTraces(t *testing.T) {
 // secret or to be none.
 func TestSecretParameters(t *testing.T) {
 	t.Parallel()
-	open := []string{"id", "owner", "repo", "name", "slug", "scope", "key", "org", "rest", "guid", "path", "account_id", "channel", "version", "wid"}
+	open := []string{"id", "owner", "repo", "name", "slug", "scope", "key", "org", "rest", "guid", "path", "account_id",
+		"channel", "version", "wid"}
 	for _, o := range Ops() {
 		for _, m := range regexp.MustCompile(`\{([^}.$]+)`).FindAllStringSubmatch(o.Path, -1) {
 			if p := m[1]; !slices.Contains(open, p) && !strings.HasSuffix(p, "Id") && !slices.Contains(secretParameters, p) {

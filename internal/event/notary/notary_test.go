@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 func TestStatements(t *testing.T) { dbtest.Declared(t) }
 
 var (
-	cut     = db.S(`DELETE FROM audit WHERE account_id = $1 AND seq > $2`)
+	cut     = db.S(`DELETE FROM audit WHERE account_id = $1 AND seq > $2 + 0`)
 	setBack = db.S(`UPDATE audit_heads SET seq = $2, hash = (SELECT hash FROM audit WHERE account_id = $1 AND seq = $2)
 		WHERE account_id = $1`)
 	rehash  = db.S(`UPDATE audit SET hash = 'other' || hash WHERE account_id = $1 AND seq >= $2`)

@@ -61,7 +61,9 @@ func TestReviewWithAFinding(t *testing.T) {
 	b.Until("what the card says", `document.querySelector("main .item")?.innerText.replace(/\s+/g, " ").includes("checks passed · reviewed · +1 −0")`)
 	content(b)
 	visit(b, "/ui/prs", "Pull requests")
+	b.Resize(1700, 900) // in less room they leave, before what became of the review does
 	b.Until("its lines", `document.querySelector("#prs .pm")?.innerText === "+1 −0"`)
+	b.Resize(1440, 900)
 	visit(b, "/ui/repos/acme/lax/reviews", "Reviews of acme/lax")
 	b.See("Greet")
 	content(b)
