@@ -117,6 +117,7 @@ func (f *forge) ReadFile(context.Context, codehost.Repo, string, string) ([]byte
 
 // bench is a head of a pull request at a host that keeps checks.
 type bench struct {
+	hears sync.Mutex
 	*forge
 	t       *testing.T
 	db      *db.DB
@@ -137,6 +138,13 @@ func (*bench) Page(prID string) string { return "https://yard.example/" + prID }
 
 // Tended implements Pulls.
 func (b *bench) Tended(*db.Tx, string, string) (bool, error) { return !b.left.Load(), nil }
+
+// hear takes what is told after a commit, by workers at the same time.
+func (b *bench) hear(take func()) {
+	b.hears.Lock()
+	defer b.hears.Unlock()
+	take()
+}
 
 func judging(t *testing.T, fn func(*testing.T, *bench)) {
 	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
@@ -162,15 +170,15 @@ func judging(t *testing.T, fn func(*testing.T, *bench)) {
 				b.intents = intents
 			}
 			HostChecked.On(b.db, func(tx *db.Tx, e HostEnd) error {
-				tx.AfterCommit(func() { b.said = append(b.said, e) })
+				tx.AfterCommit(func() { b.hear(func() { b.said = append(b.said, e) }) })
 				return nil
 			})
 			BaseBroke.On(b.db, func(tx *db.Tx, e Broken) error {
-				tx.AfterCommit(func() { b.broken = append(b.broken, e) })
+				tx.AfterCommit(func() { b.hear(func() { b.broken = append(b.broken, e) }) })
 				return nil
 			})
 			BaseHealed.On(b.db, func(tx *db.Tx, e Healed) error {
-				tx.AfterCommit(func() { b.healed = append(b.healed, e) })
+				tx.AfterCommit(func() { b.hear(func() { b.healed = append(b.healed, e) }) })
 				return nil
 			})
 			b.write(func(tx *db.Tx) error {
