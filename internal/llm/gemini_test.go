@@ -166,6 +166,7 @@ func TestGeminiIsCapped(t *testing.T) {
 		}
 	}
 	// Thinking gets less with the whole, and no less than it needs.
+	left = 2000
 	d := &desk{route: llm.Route{Provider: llm.Google, BaseURL: far + "/v1beta", Key: key}, left: &left}
 	url, _ := gateway(t, d, func(c *llm.Config) { c.Prices = prices })
 	if resp, text := do(t, ask(t, url, "/v1beta/models/big:generateContent",
