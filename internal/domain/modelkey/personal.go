@@ -104,16 +104,7 @@ type capacityIn struct {
 }
 
 func (s *Service) capacitySet(ctx context.Context, in capacityIn) (BillingKey, error) {
-	return s.change(ctx, personal(ctx), in.ID, func(tx *db.Tx, r row) error {
-		if r.Capacity == in.Capacity || r.Capacity != nil && in.Capacity != nil && *r.Capacity == *in.Capacity {
-			return nil
-		}
-		r.Capacity = in.Capacity
-		if _, err := setCapacity.Exec(tx, tx.Account, r.ID, r.Capacity); err != nil {
-			return err
-		}
-		return used(tx, r)
-	})
+	return s.use(ctx, personal(ctx), in.ID, func(to *keyUseData) { to.Capacity = in.Capacity })
 }
 
 type priorityIn struct {
@@ -122,16 +113,7 @@ type priorityIn struct {
 }
 
 func (s *Service) prioritySet(ctx context.Context, in priorityIn) (BillingKey, error) {
-	return s.change(ctx, personal(ctx), in.ID, func(tx *db.Tx, r row) error {
-		if r.Priority == in.Priority {
-			return nil
-		}
-		r.Priority = in.Priority
-		if _, err := setPriority.Exec(tx, tx.Account, r.ID, r.Priority); err != nil {
-			return err
-		}
-		return used(tx, r)
-	})
+	return s.use(ctx, personal(ctx), in.ID, func(to *keyUseData) { to.Priority = in.Priority })
 }
 
 // RightsChanged forgets the keys that a user has in accounts to which they do not belong

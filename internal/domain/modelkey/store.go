@@ -66,9 +66,8 @@ var (
 	replace = db.SWith[replaceArgs](`UPDATE provider_keys SET sealed = :sealed, masked = :masked, version = version + 1,
 		status = 'unverified', last_error = NULL, last_verified_at = NULL
 		WHERE account_id = :account_id AND id = :id AND deleted_at IS NULL`)
-	setKind     = db.S(`UPDATE provider_keys SET kind = $3 WHERE account_id = $1 AND id = $2`)
-	setCapacity = db.S(`UPDATE provider_keys SET capacity = $3 WHERE account_id = $1 AND id = $2`)
-	setPriority = db.S(`UPDATE provider_keys SET priority = $3 WHERE account_id = $1 AND id = $2`)
+	setUse = db.SWith[row](`UPDATE provider_keys SET kind = :kind, capacity = :capacity, priority = :priority
+		WHERE account_id = :account_id AND id = :id`)
 
 	// kept reads every key of an account that can be opened, those of persons too.
 	kept = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = $1 AND sealed <> '' ORDER BY id`)

@@ -175,11 +175,23 @@ func (s *Service) change(ctx context.Context, user, keyID string, fn func(*db.Tx
 	return out, err
 }
 
-// used records what a key is used for after a change.
-func used(tx *db.Tx, r row) error {
-	return keysEvents(r.UserID).use.Record(tx, event.Subject{ID: r.ID},
-		keyUseData{Kind: r.Kind, Capacity: r.Capacity, Priority: r.Priority})
+// use changes what a key of a pool is used for, and records it if that is another use.
+func (s *Service) use(ctx context.Context, user, keyID string, set func(*keyUseData)) (BillingKey, error) {
+	return s.change(ctx, user, keyID, func(tx *db.Tx, r row) error {
+		to := keyUseData{Kind: r.Kind, Capacity: r.Capacity, Priority: r.Priority}
+		set(&to)
+		if r.Kind == to.Kind && r.Priority == to.Priority && sameCapacity(r.Capacity, to.Capacity) {
+			return nil
+		}
+		r.Kind, r.Capacity, r.Priority = to.Kind, to.Capacity, to.Priority
+		if _, err := setUse.Exec(tx, r); err != nil {
+			return err
+		}
+		return keysEvents(r.UserID).use.Record(tx, event.Subject{ID: r.ID}, to)
+	})
 }
+
+func sameCapacity(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
 
 type kindIn struct {
 	ID   string `json:"id" format:"uuid" doc:"id of the key"`
@@ -188,16 +200,7 @@ type kindIn struct {
 
 func (s *Service) kindSet(of whose) func(context.Context, kindIn) (BillingKey, error) {
 	return func(ctx context.Context, in kindIn) (BillingKey, error) {
-		return s.change(ctx, of(ctx), in.ID, func(tx *db.Tx, r row) error {
-			if r.Kind == in.Kind {
-				return nil
-			}
-			r.Kind = in.Kind
-			if _, err := setKind.Exec(tx, tx.Account, r.ID, r.Kind); err != nil {
-				return err
-			}
-			return used(tx, r)
-		})
+		return s.use(ctx, of(ctx), in.ID, func(to *keyUseData) { to.Kind = in.Kind })
 	}
 }
 
