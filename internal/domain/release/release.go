@@ -130,15 +130,23 @@ func (s *Service) PublishOwn(ctx context.Context) error {
 	if !versions.MatchString(s.Version) {
 		return nil
 	}
+	signer := s.Ring.Signers(keyPurpose)[0]
+	r := row{
+		ID: id.New(), Channel: BuiltIn, Version: s.Version, Target: runtime.GOOS + "/" + runtime.GOARCH,
+		CommitSHA: s.Commit, BuiltWith: runtime.Version(), SignedBy: minisign.KeyOf(signer.Public().(ed25519.PublicKey)).String(),
+	}
+	var there bool
+	if err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		there, err = built.One(tx, r)
+		return err
+	}); err != nil || there {
+		return err
+	}
 	of, err := measured()
 	if err != nil {
 		return err
 	}
-	signer := s.Ring.Signers(keyPurpose)[0]
-	r := row{
-		ID: id.New(), Channel: BuiltIn, Version: s.Version, Target: runtime.GOOS + "/" + runtime.GOARCH, Size: of.size, SHA256: of.sha,
-		CommitSHA: s.Commit, BuiltWith: runtime.Version(), SignedBy: minisign.KeyOf(signer.Public().(ed25519.PublicKey)).String(),
-	}
+	r.Size, r.SHA256 = of.size, of.sha
 	r.Signature = minisign.Sign(signer, of.file, r.subject().String())
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		r.PublishedAt = tx.Now

@@ -110,6 +110,40 @@ func check(t *testing.T, r Release) {
 	}
 }
 
+// A build that is there is not measured again; one of another commit or another key is.
+func TestBuiltOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, "v1.2.3", func(t *testing.T, s *Service) {
+		if err := s.PublishOwn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		own := s.seen(t, policy.ReadRunners).Data[0]
+		r := row{
+			Channel: BuiltIn, Version: s.Version, Target: own.Target, CommitSHA: s.Commit,
+			BuiltWith: runtime.Version(), SignedBy: own.SignedBy,
+		}
+		for what, c := range map[string]struct {
+			change func(*row)
+			want   bool
+		}{
+			"itself":         {func(*row) {}, true},
+			"a commit":       {func(r *row) { r.CommitSHA = "b00b1e5" }, false},
+			"no commit":      {func(r *row) { r.CommitSHA = "" }, false},
+			"another Go":     {func(r *row) { r.BuiltWith = "go0" }, false},
+			"another key":    {func(r *row) { r.SignedBy = "other" }, false},
+			"another target": {func(r *row) { r.Target = "plan9/mips" }, false},
+		} {
+			r := r
+			c.change(&r)
+			var got bool
+			err := s.DB.Read(t.Context(), func(tx *db.Tx) (err error) { got, err = built.One(tx, r); return err })
+			if err != nil || got != c.want {
+				t.Errorf("%s: %v, %v", what, got, err)
+			}
+		}
+	})
+}
+
 // A program without a version, or with one that is no name, is no release.
 func TestNoRelease(t *testing.T) {
 	t.Parallel()

@@ -46,6 +46,10 @@ var (
 		signature = excluded.signature, signed_by = excluded.signed_by, oldest = excluded.oldest, commit_sha = excluded.commit_sha,
 		built_with = excluded.built_with, published_at = excluded.published_at
 		WHERE releases.sha256 <> excluded.sha256 OR releases.signed_by <> excluded.signed_by`)
+	// built tells whether a build is there already, signed by the same key. A program of one commit,
+	// version and Go is the same to the byte.
+	built = db.QWith[row, bool](`SELECT EXISTS (SELECT 1 FROM releases WHERE channel = :channel AND version = :version
+		AND target = :target AND commit_sha = :commit_sha AND commit_sha <> '' AND built_with = :built_with AND signed_by = :signed_by)`)
 	ofVersion = db.QWith[versionArgs, row](`SELECT ` + columns + ` FROM releases WHERE channel = :channel AND version = :version ORDER BY target`)
 	halt      = db.SWith[haltArgs](`UPDATE releases SET halted_at = :at, halted_by = :by, halted_why = :why
 		WHERE channel = :channel AND version = :version AND halted_at IS NULL`)
