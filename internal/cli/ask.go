@@ -84,30 +84,41 @@ func defineAskFile(fl *flag.FlagSet) tree.Action {
 }
 
 func fileAsk(ctx context.Context, o *output.Flags, in map[string]any) error {
-	c, err := signin.Connect()
-	if err != nil {
-		return err
-	}
 	var out struct {
 		Kind  string `json:"kind"`
 		ID    string `json:"askId"`
 		State string `json:"state"`
 	}
-	b, err := c.Fetch(ctx, http.MethodPost, "/v1/asks", in)
-	if err != nil {
+	done, err := filed(ctx, o, "ask", "/v1/asks", in, &out, &out.ID)
+	if done || err != nil {
 		return err
 	}
-	draft.Accepted(ctx)
-	if err := json.Unmarshal(b, &out); err != nil {
-		return err
-	}
-	noun.Called("ask").Seen(out.ID)
-	if o.ForPrograms() {
-		return o.Print(os.Stdout, b)
-	}
-	screen.Say("%s\n", out.ID)
 	screen.Afterword(client.Inert(out.Kind+", "+out.State) + "; see what becomes of it with: yardmaster ask get " + client.Word(out.ID))
 	return nil
+}
+
+// filed sends what was written, whose file goes once the server has it, and prints the id of what
+// came of it, which is the last of its noun from now on. It is done if the answer was printed for
+// programs.
+func filed(ctx context.Context, o *output.Flags, what, path string, in map[string]any, out any, made *string) (done bool, err error) {
+	c, err := signin.Connect()
+	if err != nil {
+		return false, err
+	}
+	b, err := c.Fetch(ctx, http.MethodPost, path, in)
+	if err != nil {
+		return false, err
+	}
+	draft.Accepted(ctx)
+	if err := json.Unmarshal(b, out); err != nil {
+		return false, err
+	}
+	noun.Called(what).Seen(*made)
+	if o.ForPrograms() {
+		return true, o.Print(os.Stdout, b)
+	}
+	screen.Say("%s\n", *made)
+	return false, nil
 }
 
 func runAskGet(ctx context.Context, plain []string) error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -14,7 +13,6 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/act"
-	"yardmaster/internal/cli/draft"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/output"
@@ -129,28 +127,15 @@ func defineTaskCreate(fl *flag.FlagSet) tree.Action {
 }
 
 func createTask(ctx context.Context, o *output.Flags, in map[string]any, watch bool) error {
-	c, err := signin.Connect()
-	if err != nil {
-		return err
-	}
 	var out struct {
 		TaskID   string `json:"task_id"`
 		Position int64  `json:"queue_position"`
 		Depth    int64  `json:"queue_depth"`
 	}
-	b, err := c.Fetch(ctx, http.MethodPost, "/v1/tasks", in)
-	if err != nil {
+	done, err := filed(ctx, o, "task", "/v1/tasks", in, &out, &out.TaskID)
+	if done || err != nil {
 		return err
 	}
-	draft.Accepted(ctx)
-	if err := json.Unmarshal(b, &out); err != nil {
-		return err
-	}
-	noun.Called("task").Seen(out.TaskID)
-	if o.ForPrograms() {
-		return o.Print(os.Stdout, b)
-	}
-	screen.Say("%s\n", out.TaskID)
 	screen.Afterword(fmt.Sprintf("queued, %d of %d; follow it with: yardmaster task watch %s", out.Position, out.Depth, client.Word(out.TaskID)))
 	if watch {
 		return watchTask(ctx, out.TaskID)
