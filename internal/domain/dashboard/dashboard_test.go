@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
@@ -235,6 +237,38 @@ func TestFeedIsPaged(t *testing.T) {
 		_, err = s.page(as(allScopes), widgetPageIn{ID: board.ID, Widget: board.Widgets[0].ID, Cursor: "%"})
 		if fault.From(err).Kind != fault.Invalid {
 			t.Error(err)
+		}
+	})
+}
+
+// Every row is on one page, whichever order the rows were read in and whatever their keys are: costs
+// of no repository have an empty one.
+func TestEveryRowIsOnOnePage(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.SliceOfNDistinct(rapid.StringN(0, 2, -1), 0, 12, rapid.ID[string]).Draw(t, "keys")
+		most := rapid.IntRange(1, 4).Draw(t, "most")
+		var got []string
+		for cursor := ""; len(got) <= len(keys); {
+			all := make([]keyed, len(keys))
+			for i, k := range keys {
+				all[i] = keyed{k, Row{Label: k}}
+			}
+			after, err := from(cursor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, next := cut(all, page{after, most})
+			for _, r := range rows {
+				got = append(got, r.Label)
+			}
+			if next == nil {
+				break
+			}
+			cursor = *next
+		}
+		if want := slices.Sorted(slices.Values(keys)); !slices.Equal(got, want) {
+			t.Fatalf("the pages have %q, want %q", got, want)
 		}
 	})
 }

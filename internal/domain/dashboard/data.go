@@ -3,6 +3,7 @@ package dashboard
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,7 +62,7 @@ const (
 
 // page is which rows are wanted.
 type page struct {
-	after string // key of the last row before
+	after *string // key of the last row before; nil: it is the first page
 	most  int
 }
 
@@ -233,12 +234,13 @@ func feed(tx *db.Tx, from source, span measure.Span) (out []keyed, err error) {
 	return out, err
 }
 
-// cut is a page of rows that are in the order of their keys.
+// cut is a page of rows, in the order of their keys, no two of which are the same.
 func cut(all []keyed, p page) ([]Row, *string) {
+	slices.SortFunc(all, func(a, b keyed) int { return strings.Compare(a.key, b.key) }) // a database may sort texts otherwise
 	out := []Row{}
 	last := ""
 	for _, r := range all {
-		if p.after != "" && r.key <= p.after {
+		if p.after != nil && r.key <= *p.after {
 			continue
 		}
 		if len(out) == p.most {
@@ -251,13 +253,14 @@ func cut(all []keyed, p page) ([]Row, *string) {
 }
 
 // from reads a cursor of cut.
-func from(cursor string) (string, error) {
+func from(cursor string) (*string, error) {
 	if cursor == "" {
-		return "", nil
+		return nil, nil
 	}
-	key, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || !strings.HasPrefix(string(key), "w") {
-		return "", fault.Field("cursor", "is not a cursor of this widget")
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	key, ok := strings.CutPrefix(string(text), "w")
+	if err != nil || !ok {
+		return nil, fault.Field("cursor", "is not a cursor of this widget")
 	}
-	return string(key[1:]), nil
+	return &key, nil
 }
