@@ -112,10 +112,14 @@ func (s *Service) send(ctx context.Context, k *queue) {
 func (k *queue) put(batch []*record) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.over {
-		for _, r := range batch {
+	for _, r := range batch {
+		if k.over {
 			r.free()
+			k.dropped++
 		}
+		k.queued += r.occupied
+	}
+	if k.over {
 		return
 	}
 	k.waiting = append(batch, k.waiting...)
