@@ -43,7 +43,8 @@ func onGit(t *testing.T, fn func(h *home)) {
 		}
 		hosts := codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: codehost.NoForge{}}})
 		h := &home{
-			Service: New(Needs{DB: d, Due: duetest.New(d, event.NewHub()), Logger: slog.Default(), Hosts: hosts, Runs: runs{}}), t: t, host: host,
+			Service: New(Needs{DB: d, Due: duetest.New(d, event.NewHub()), Logger: slog.Default(), Hosts: hosts, Runs: runs{}}),
+			t:       t, host: host,
 			ctx: policy.With(db.WithAccount(t.Context(), "acme"), policy.Actor{Credential: policy.Session, UserID: "ada"}),
 		}
 		err = d.Write(h.ctx, func(tx *db.Tx) error {

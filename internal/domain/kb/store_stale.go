@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/db/due"
 )
 
 // citedRow is a page that names files and is not stale.
@@ -26,8 +25,7 @@ var (
 	setDue = db.S(`UPDATE kb_indexes SET due_at = CASE WHEN due_at >= $2 THEN due_at + 1 ELSE $2 END WHERE repo_id = $1`)
 	asked  = db.Q[int64](`SELECT due_at FROM kb_indexes WHERE repo_id = $1 AND due_at IS NOT NULL`)
 	done   = db.S(`UPDATE kb_indexes SET due_at = NULL WHERE repo_id = $1 AND due_at = $2`)
-	open   = db.Q[due.Open](`SELECT i.repo_id AS key, r.account_id AS account FROM kb_indexes i JOIN repos r ON r.id = i.repo_id
-		WHERE i.due_at IS NOT NULL LIMIT $1`)
+	owed   = db.Q[string](`SELECT repo_id FROM kb_indexes WHERE due_at IS NOT NULL LIMIT $1`)
 	allCited = db.Q[citedRow](`SELECT slug, seen_sha, files FROM kb_pages WHERE repo_id = $1 AND stale_at IS NULL AND files <> '[]'
 		ORDER BY slug`)
 	setStale = db.SWith[staleArgs](`UPDATE kb_pages SET stale_at = :stale_at, stale_sha = :stale_sha, stale_files = :stale_files
