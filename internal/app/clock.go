@@ -14,7 +14,6 @@ import (
 	"yardmaster/internal/domain/hostlimit"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/issue"
-	"yardmaster/internal/domain/kb"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/quota"
@@ -42,7 +41,6 @@ func (a *App) keeper() *clock.Keeper {
 		idempotency.ClockSetBack,
 		intent.ClockSetBack,
 		issue.ClockSetBack,
-		kb.ClockSetBack,
 		mail.ClockSetBack,
 		mergequeue.ClockSetBack,
 		pull.ClockSetBack,

@@ -400,7 +400,7 @@ func (a *App) wire() parts {
 		Questions: flow.Questions{Pulls: p.pull}, Wishes: flow.ApprovalWishes{Notifications: p.notes},
 	}))
 	add(&p, onboarding.New(onboarding.Needs{DB: a.db, Rungs: flow.Rungs{Tasks: p.task, Queue: p.queue}}))
-	p.kb = add(&p, kb.New(kb.Needs{DB: a.db, Hub: a.hub, Logger: a.log, Hosts: a.hosts, Runs: flow.PageRuns{}}))
+	p.kb = add(&p, kb.New(kb.Needs{DB: a.db, Due: a.due, Logger: a.log, Hosts: a.hosts, Runs: flow.PageRuns{}}))
 	p.run = add(&p, run.New(run.Needs{
 		DB: a.db, Hub: a.hub, Tasks: p.task, Queue: p.queue, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease,
 		GatewayURL: a.base + "/gateway",

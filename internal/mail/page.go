@@ -1,19 +1,18 @@
 package mail
 
 import (
-	"embed"
+	_ "embed" // the templates of pages
 	"fmt"
-	htmltemplate "html/template"
-	"io"
+	"html"
 	"net/url"
 	"strings"
 	"sync"
-	"text/template"
 	"unicode"
 	"unicode/utf8"
 
 	"yardmaster/internal/client/inert"
 	"yardmaster/internal/lazy"
+	"yardmaster/internal/stencil"
 )
 
 const (
@@ -69,16 +68,16 @@ func (p Page) Message(to, subject string) Message {
 	}
 	shown.Links = pressable(p.Links)
 	m := Message{To: to, Subject: subject}
-	var text, html strings.Builder
+	var text, markup strings.Builder
 	for _, made := range []struct {
-		of  interface{ Execute(io.Writer, any) error }
+		of  *stencil.Template
 		out *strings.Builder
-	}{{textOf(), &text}, {htmlOf(), &html}} {
-		if err := made.of.Execute(made.out, shown); err != nil {
+	}{{textOf(), &text}, {htmlOf(), &markup}} {
+		if err := made.of.Execute(made.out, "page", shown); err != nil {
 			panic(fmt.Sprintf("mail: the templates of pages: %v", err)) // they have no data that can fail
 		}
 	}
-	m.Text, m.HTML = text.String(), html.String()
+	m.Text, m.HTML = text.String(), markup.String()
 	return m
 }
 
@@ -102,16 +101,16 @@ func pressable(links []Link) []Link {
 }
 
 var (
-	//go:embed templates
-	templates embed.FS
+	//go:embed templates/page.txt
+	textPage string
+	//go:embed templates/page.html
+	htmlPage string
 
-	textOf = sync.OnceValue(func() *template.Template {
-		return template.Must(template.New("page.txt").Funcs(template.FuncMap{"quiet": Quiet, "wrap": wrap, "lines": lines}).
-			ParseFS(templates, "templates/page.txt"))
+	textOf = sync.OnceValue(func() *stencil.Template {
+		return stencil.Must(stencil.New(stencil.Text, "page", textPage, stencil.Funcs{"quiet": Quiet, "wrap": wrap, "lines": lines}))
 	})
-	htmlOf = sync.OnceValue(func() *htmltemplate.Template {
-		return htmltemplate.Must(htmltemplate.New("page.html").
-			Funcs(htmltemplate.FuncMap{"quiet": Quiet, "soft": Soft, "lines": lines}).ParseFS(templates, "templates/page.html"))
+	htmlOf = sync.OnceValue(func() *stencil.Template {
+		return stencil.Must(stencil.New(stencil.Page, "page", htmlPage, stencil.Funcs{"quiet": Quiet, "soft": Soft, "lines": lines}))
 	})
 )
 
@@ -155,7 +154,7 @@ func Quiet(s string) string {
 
 // Soft is a quiet text as HTML. Dots and at signs within words are elements of their own,
 // because some programs make links of everything that looks like a domain.
-func Soft(s string) htmltemplate.HTML {
+func Soft(s string) stencil.HTML {
 	rest := []rune(Quiet(s))
 	var b strings.Builder
 	for i, r := range rest {
@@ -163,9 +162,9 @@ func Soft(s string) htmltemplate.HTML {
 			fmt.Fprintf(&b, "<span>%c</span>", r)
 			continue
 		}
-		b.WriteString(htmltemplate.HTMLEscapeString(string(r)))
+		b.WriteString(html.EscapeString(string(r)))
 	}
-	return htmltemplate.HTML(b.String()) //nolint:gosec // every character is escaped above
+	return stencil.HTML(b.String())
 }
 
 // Short is a text of at most so many characters, the last of which is … if some are missing.

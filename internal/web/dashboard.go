@@ -4,12 +4,12 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"path"
 	"strings"
 	"sync"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/stencil"
 )
 
 // What make web builds of the sources in src.
@@ -64,7 +64,7 @@ var Dashboard = sync.OnceValues(func() (*Built, error) {
 		return nil, fmt.Errorf("manifest.json: %w", err)
 	}
 	var page strings.Builder
-	if err := shell.Execute(&page, names); err != nil {
+	if err := shell.Execute(&page, "shell", names); err != nil {
 		return nil, err
 	}
 	b.Page = &op.Asset{
@@ -83,12 +83,9 @@ type Built struct {
 	Files map[string]*op.Asset
 }
 
-var shell = template.Must(template.New("").Funcs(template.FuncMap{
-	"icon": func() template.URL { return template.URL(icon) }, //nolint:gosec // our own drawing
-	"font": func() string { return font },
-}).Parse(`<!doctype html>
+var shell = stencil.Must(stencil.New(stencil.Page, "shell", `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>Yardmaster</title><link rel="icon" href="{{icon}}"><link rel="preload" href="{{font}}" as="font" type="font/woff2" crossorigin><link rel="stylesheet" href="/ui/a/{{.CSS}}">
 <link rel="modulepreload" href="/ui/a/{{.Vendor}}"><script type="module" src="/ui/a/{{.JS}}"></script></head>
 <body><div id="app" data-more="/ui/a/{{.More}}"></div><noscript>The dashboard needs JavaScript. All it does, the command line and the API do too.</noscript></body></html>
-`))
+`, stencil.Funcs{"icon": func() stencil.HTML { return icon }, "font": func() string { return font }}))

@@ -5,7 +5,6 @@ package web
 
 import (
 	"context"
-	"html/template"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"yardmaster/internal/client/inert"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/stencil"
 )
 
 // ContentType is the content type of every page.
@@ -30,12 +30,14 @@ const (
 // start is the page at which people begin where there is no dashboard.
 const start = "/"
 
-var base = template.Must(template.New("").Funcs(template.FuncMap{
+var base = stencil.Must(stencil.New(stencil.Page, "", pageParts, stencil.Funcs{
 	"sheet": func() string { return pageSheet },
 	"font":  func() string { return font },
-	"icon":  func() template.URL { return template.URL(icon) }, //nolint:gosec // our own drawing
-	"mark":  func() template.HTML { return `<svg viewBox="0 0 24 24" aria-hidden="true">` + drawing + `</svg>` },
-}).Parse(`
+	"icon":  func() stencil.HTML { return icon },
+	"mark":  func() stencil.HTML { return `<svg viewBox="0 0 24 24" aria-hidden="true">` + drawing + `</svg>` },
+}))
+
+const pageParts = `
 {{define "head"}}<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
 <title>{{.}} - Yardmaster</title><link rel="icon" href="{{icon}}"><link rel="preload" href="{{font}}" as="font" type="font/woff2" crossorigin><link rel="stylesheet" href="{{sheet}}"></head><body>
@@ -56,18 +58,18 @@ var base = template.Must(template.New("").Funcs(template.FuncMap{
 {{with .Fields}}<ul>{{range .}}<li>{{.}}</li>{{end}}</ul>
 {{end}}<p>{{with .Slug}}<a href="/problems/{{.}}">What this means</a>, or {{end}}<a href="/">go to the start</a>.</p>
 {{with .RequestID}}<p><small>Request {{.}}</small></p>
-{{end}}{{template "end"}}{{end}}`))
+{{end}}{{template "end"}}{{end}}`
 
 // Templates parses the templates of some pages. A page begins with {{template "top"
 // TITLE}} or "wide", and ends with "end". "alert" shows an error, if there
 // is one; "signout" is a button and takes the address to go to afterwards, for a page
 // that says more of it than its foot.
-func Templates(text string, funcs ...template.FuncMap) *template.Template {
-	t := template.Must(base.Clone())
+func Templates(text string, funcs ...stencil.Funcs) *stencil.Template {
+	all := stencil.Funcs{}
 	for _, f := range funcs {
-		t.Funcs(f)
+		maps.Copy(all, f)
 	}
-	return template.Must(t.Parse(text))
+	return stencil.Must(base.Extend(text, all))
 }
 
 // foot is what is below every page.
@@ -79,9 +81,9 @@ type foot struct {
 // Render renders a page for the caller of ctx. Its forms may lead to this server, and to
 // target. Below the page are the way to the
 // dashboard, if there is one, and for a browser session a button that ends it.
-func Render(ctx context.Context, t *template.Template, status int, name string, data any, target string) (op.Reply, error) {
+func Render(ctx context.Context, t *stencil.Template, status int, name string, data any, target string) (op.Reply, error) {
 	var b strings.Builder
-	if err := t.ExecuteTemplate(&b, name, data); err != nil {
+	if err := t.Execute(&b, name, data); err != nil {
 		return op.Reply{}, err
 	}
 	f := foot{Begin: op.RequestOf(ctx).Home, Name: "Dashboard"}
@@ -89,7 +91,7 @@ func Render(ctx context.Context, t *template.Template, status int, name string, 
 		f.Begin, f.Name = start, "Start"
 	}
 	f.SignOut = policy.From(ctx).Credential == policy.Session && !strings.Contains(b.String(), signOut)
-	if err := t.ExecuteTemplate(&b, "foot", f); err != nil {
+	if err := t.Execute(&b, "foot", f); err != nil {
 		return op.Reply{}, err
 	}
 	b.WriteString("</body></html>\n")

@@ -1,11 +1,12 @@
 package reference
 
 import (
-	"html/template"
+	"html"
 	"slices"
 	"strings"
 
 	"yardmaster/internal/lazy"
+	"yardmaster/internal/stencil"
 )
 
 // namer finds the names in a text: operations, headers, paths, files and hosts, and
@@ -72,16 +73,16 @@ func (n *namer) names(s string) bool {
 }
 
 // prose marks the text between backticks, and names outside of them.
-func (n *namer) prose(text string) template.HTML {
+func (n *namer) prose(text string) stencil.HTML {
 	var b strings.Builder
 	for i, part := range strings.Split(text, "`") {
 		if i%2 == 1 {
-			b.WriteString("<code>" + template.HTMLEscapeString(part) + "</code>")
+			b.WriteString("<code>" + html.EscapeString(part) + "</code>")
 		} else {
 			n.mark(&b, part)
 		}
 	}
-	return template.HTML(b.String()) //nolint:gosec // escaped above
+	return stencil.HTML(b.String())
 }
 
 // mark writes a text and marks its names; names of operations become links.
@@ -106,15 +107,15 @@ func (n *namer) mark(b *strings.Builder, text string) {
 		if !known || first == name && slices.Contains(methods, name) {
 			continue
 		}
-		b.WriteString(template.HTMLEscapeString(text[at:from]))
-		code := "<code>" + template.HTMLEscapeString(name) + "</code>"
+		b.WriteString(html.EscapeString(text[at:from]))
+		code := "<code>" + html.EscapeString(name) + "</code>"
 		if n.ops[name] {
-			code = `<a href="#` + template.HTMLEscapeString(name) + `">` + code + "</a>"
+			code = `<a href="#` + html.EscapeString(name) + `">` + code + "</a>"
 		}
 		b.WriteString(code)
 		at = to
 	}
-	b.WriteString(template.HTMLEscapeString(text[at:]))
+	b.WriteString(html.EscapeString(text[at:]))
 }
 
 // bare returns the position of a word without the punctuation around it.

@@ -9,22 +9,23 @@ import (
 	_ "embed" // the page's template
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 	"sync"
+
+	"yardmaster/internal/stencil"
 )
 
 var (
 	//go:embed page.html
 	pageText string
 
-	page = sync.OnceValue(func() *template.Template {
-		return template.Must(template.New("page").Funcs(template.FuncMap{
+	page = sync.OnceValue(func() *stencil.Template {
+		return stencil.Must(stencil.New(stencil.Page, "page", pageText, stencil.Funcs{
 			"prose": (&namer{}).prose, // placeholder, which Render replaces
-		}).Parse(pageText))
+		}))
 	})
 )
 
@@ -220,12 +221,8 @@ func Render(openapi []byte, style, script string) ([]byte, error) {
 			return -1
 		})
 	}
-	of, err := page().Clone()
-	if err != nil {
-		return nil, err
-	}
 	var b bytes.Buffer
-	err = of.Funcs(template.FuncMap{"prose": d.namer(ops).prose}).Execute(&b, v)
+	err = page().With(stencil.Funcs{"prose": d.namer(ops).prose}).Execute(&b, "page", v)
 	return b.Bytes(), err
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/template"
 	"time"
 
 	"github.com/itchyny/gojq"
@@ -16,6 +15,7 @@ import (
 
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/client"
+	"yardmaster/internal/stencil"
 	"yardmaster/internal/terminal"
 )
 
@@ -62,8 +62,8 @@ func printJQ(w io.Writer, answer []byte, expression string) error {
 	}
 }
 
-func parsed(text string) (*template.Template, error) {
-	return template.New("--template").Funcs(template.FuncMap{
+func parsed(text string) (*stencil.Template, error) {
+	return stencil.New(stencil.Text, "--template", text, stencil.Funcs{
 		"age": func(at string) string {
 			t, err := time.Parse(time.RFC3339Nano, at)
 			if err != nil {
@@ -83,7 +83,7 @@ func parsed(text string) (*template.Template, error) {
 			b, err := object.Encode(v)
 			return string(b), err
 		},
-	}).Parse(text)
+	})
 }
 
 func printTemplate(w io.Writer, answer []byte, text string) error {
@@ -96,7 +96,7 @@ func printTemplate(w io.Writer, answer []byte, text string) error {
 		return err
 	}
 	var b strings.Builder
-	if err := t.Execute(&b, object.Numbers(v)); err != nil {
+	if err := t.Execute(&b, "--template", object.Numbers(v)); err != nil {
 		return err
 	}
 	out := client.Escape(b.String())

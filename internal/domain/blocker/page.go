@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
+	"yardmaster/internal/stencil"
 	"yardmaster/internal/web"
 )
 
@@ -66,8 +67,8 @@ type view struct {
 	Typed   map[string]string // the values of the form before, without secrets
 }
 
-// Open tells whether a field can be filled in.
-func (v view) Open() bool {
+// open tells whether a field can be filled in.
+func (v view) open() bool {
 	for _, f := range v.Fields {
 		if f.Submittable {
 			return true
@@ -214,7 +215,7 @@ func (s *Service) formAgain(
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Refused)) {
 		// A form that is closed shows no fields.
-		if !v.Open() || !slices.ContainsFunc(v.Fields, func(f FormField) bool { return f.Name == name }) {
+		if !v.open() || !slices.ContainsFunc(v.Fields, func(f FormField) bool { return f.Name == name }) {
 			v.Failure += " " + name + " " + v.Refused[name] + "."
 		}
 	}
@@ -281,13 +282,13 @@ var pages = web.Templates(`
 {{define "about"}}<small>{{with .Description}}<bdi>{{.}}</bdi>{{end}}{{if .Replaces}} <strong>The vault has a value by this name; yours replaces it.</strong>{{end}}</small>{{end}}
 {{define "refused"}}{{with .}}<p role="alert">This was not kept: {{said .}}.</p>
 {{end}}{{end}}
-{{define "form"}}{{if .Open}}{{template "wide" "An agent needs something of you"}}{{else}}{{template "wide" "Thank you"}}{{end}}
+{{define "form"}}{{if open .}}{{template "wide" "An agent needs something of you"}}{{else}}{{template "wide" "Thank you"}}{{end}}
 {{with .Failure}}<p role="alert"><bdi>{{.}}</bdi></p>
 {{end}}{{with .Landed}}<p class="done" role="status">Kept: {{range $i, $n := .}}{{if $i}}, {{end}}<bdi>{{$n}}</bdi>{{end}}. It cannot be read back.</p>
 {{end}}{{range .Stanzas}}<h2>For the policy file</h2>
 <p>Add this to <code>.svc/policy.yml</code> of <bdi>{{$.Repo}}</bdi>:</p>
 <pre>{{.YAML}}</pre>
-{{end}}{{if .Open}}<p>It works on <strong><bdi>{{.Repo}}</bdi></strong> and cannot go on. In its own words:</p>
+{{end}}{{if open .}}<p>It works on <strong><bdi>{{.Repo}}</bdi></strong> and cannot go on. In its own words:</p>
 <blockquote><bdi>{{.Question}}</bdi></blockquote>
 <p class="note">A program wrote this. Fill in what you mean its runs on this repository to use, and nothing else. You may leave fields empty and come back within the hour; each is taken once.</p>
 <form method="post" accept-charset="utf-8" autocomplete="off">
@@ -307,7 +308,9 @@ var pages = web.Templates(`
 {{end}}</fieldset>
 {{end}}<button class="main">Save</button>
 </form>{{else}}<p>There is nothing left to fill in for <bdi>{{.Repo}}</bdi>{{if eq .State "open"}}; the rest is answered on the list of blockers{{end}}. You can close this page.</p>{{end}}{{template "end"}}{{end}}`,
-	map[string]any{"server": func(name string) string { return strings.TrimPrefix(name, mcpPrefix) }, "said": sentence})
+	stencil.Funcs{
+		"server": func(name string) string { return strings.TrimPrefix(name, mcpPrefix) }, "said": sentence, "open": view.open,
+	})
 
 // sentence is the reason of a refusal in the form that follows a colon: with a
 // subject, unless the reason is a sentence of its own.

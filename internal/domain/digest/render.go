@@ -2,13 +2,13 @@ package digest
 
 import (
 	"fmt"
-	"html/template"
 	"strings"
 	"sync"
 	"time"
 
 	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/mail"
+	"yardmaster/internal/stencil"
 )
 
 // view is a digest as its templates have it.
@@ -20,67 +20,74 @@ type view struct {
 	zone           *time.Location
 }
 
-// Time is an instant in the zone of the digest.
-func (v view) Time(t time.Time) string { return t.In(v.zone).Format("Mon 2 Jan, 15:04") }
+// at is an instant in the zone of the digest.
+func (v view) at(t time.Time) string { return t.In(v.zone).Format("Mon 2 Jan, 15:04") }
 
-// Link is the address of the page of a pull request.
-func (v view) Link(prID string) string { return v.BaseURL + "/ui/prs/" + prID }
+// link is the address of the page of a pull request.
+func (v view) link(prID string) string { return v.BaseURL + "/ui/prs/" + prID }
 
-// IsPull tells whether what waits has a page.
-func (v view) IsPull(kind string) bool { return kind == measure.Approval || kind == measure.Pull }
+// isPull tells whether what waits has a page.
+func (v view) isPull(kind string) bool { return kind == measure.Approval || kind == measure.Pull }
 
-// For is the person for whom something waits.
-func (v view) For(who *string) string {
+// whom is the person for whom something waits.
+func (v view) whom(who *string) string {
 	if who == nil {
 		return "the owners and admins"
 	}
 	return *who
 }
 
-// Says is the name of a rate.
-func (v view) Says(r Rate) string {
+// says is the name of a rate.
+func (v view) says(r Rate) string {
 	return map[string]string{
 		"tasks_succeeded": "tasks succeeded", "prs_merged": "pull requests were merged", "checks_passed": "checks passed",
 	}[r.Name]
 }
 
-// Word puts blanks for the underscores of a word of the API.
-func (v view) Word(s string) string { return strings.ReplaceAll(s, "_", " ") }
+// word puts blanks for the underscores of a word of the API.
+func (v view) word(s string) string { return strings.ReplaceAll(s, "_", " ") }
 
 // page has no script and no form, loads nothing, and links only to this server. The
 // policy holds a reader to that whatever the text. Programs that read mails make links of
 // addresses in a text, so what others wrote is soft.
-var page = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("digest").Funcs(template.FuncMap{"soft": mail.Soft}).Parse(`<!doctype html>
+var page = sync.OnceValue(func() *stencil.Template {
+	return stencil.Must(stencil.New(stencil.Page, "digest", `<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; form-action 'none'">
 <meta name="color-scheme" content="light dark"><title>{{.Title}}</title>
 <style>body{font-family:system-ui,sans-serif;line-height:1.5;max-width:44rem;margin:1.5rem auto;padding:0 1rem}h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:1.5rem}small{opacity:.75}li{margin:.25rem 0}</style>
 </head><body>
 <h1>{{.Title}}</h1>
-<p>{{.Headline}}<br><small>{{.Time .FromAt}} to {{.Time .ToAt}}, {{.Zone}}</small></p>
+<p>{{.Headline}}<br><small>{{time .FromAt}} to {{time .ToAt}}, {{.Zone}}</small></p>
 {{if .Waiting.Rows}}<h2>Waiting ({{.Waiting.Total}})</h2>
 <ul>{{range .Waiting.Rows}}
-<li>{{with .Repo}}{{.}}: {{end}}{{if $.IsPull .Kind}}<a href="{{$.Link .ID}}">{{soft .Title}}</a>{{else}}{{soft .Title}}{{end}}<br><small>{{$.Word .Kind}}, {{soft ($.Word .Why)}}; for {{$.For .Who}}, since {{$.Time .Since}}</small></li>{{end}}
+<li>{{with .Repo}}{{.}}: {{end}}{{if isPull .Kind}}<a href="{{link .ID}}">{{soft .Title}}</a>{{else}}{{soft .Title}}{{end}}<br><small>{{word .Kind}}, {{soft (word .Why)}}; for {{whom .Who}}, since {{time .Since}}</small></li>{{end}}
 </ul>
 {{end}}{{if .Merged.Rows}}<h2>Merged ({{.Merged.Total}})</h2>
 <ul>{{range .Merged.Rows}}
-<li>{{.Repo}} #{{.Number}}: <a href="{{$.Link .PRID}}">{{soft .Title}}</a><br><small>{{$.Time .MergedAt}}{{with .RequestedBy}}, for {{.}}{{end}}{{with .MergedBy}}, by {{soft .}}{{end}}</small></li>{{end}}
+<li>{{.Repo}} #{{.Number}}: <a href="{{link .PRID}}">{{soft .Title}}</a><br><small>{{time .MergedAt}}{{with .RequestedBy}}, for {{.}}{{end}}{{with .MergedBy}}, by {{soft .}}{{end}}</small></li>{{end}}
 </ul>
 {{end}}{{if .Failed.Rows}}<h2>Failed ({{.Failed.Total}})</h2>
 <ul>{{range .Failed.Rows}}
-<li>{{.Repo}}: {{soft .Title}}<br><small>{{$.Time .FailedAt}}{{with .Failure}}, {{$.Word .}}{{end}}{{with .Why}}: {{soft .}}{{end}}</small></li>{{end}}
+<li>{{.Repo}}: {{soft .Title}}<br><small>{{time .FailedAt}}{{with .Failure}}, {{word .}}{{end}}{{with .Why}}: {{soft .}}{{end}}</small></li>{{end}}
 </ul>
 {{end}}{{if not .Quiet}}<h2>Cost</h2>
 <p>{{with .Cost.CostUSD}}${{.}}{{else}}Nothing that has a price{{end}}, {{.Cost.Calls}} calls of models in {{.Cost.Sessions}} sessions{{if .Cost.Unpriced}}; {{.Cost.Unpriced}} calls have no price{{end}}.</p>
 <h2>Rates</h2>
 <ul>{{range .Rates}}
-<li>{{.N}} of {{.D}} {{$.Says .}}</li>{{end}}
+<li>{{.N}} of {{.D}} {{says .}}</li>{{end}}
 </ul>
 {{end}}{{with .Reason}}<p><small>{{.}}</small></p>
 {{end}}</body></html>
-`))
+`, view{}.funcs()))
 })
+
+// funcs are what the page calls.
+func (v view) funcs() stencil.Funcs {
+	return stencil.Funcs{
+		"soft": mail.Soft, "time": v.at, "link": v.link, "isPull": v.isPull, "whom": v.whom, "says": v.says, "word": v.word,
+	}
+}
 
 // view prepares a digest for its templates.
 func (s *Service) view(r row, login string) view {
@@ -94,7 +101,7 @@ func (s *Service) view(r row, login string) view {
 // html renders a digest.
 func (v view) html() (string, error) {
 	var b strings.Builder
-	err := page().Execute(&b, v)
+	err := page().With(v.funcs()).Execute(&b, "digest", v)
 	return b.String(), err
 }
 
@@ -102,7 +109,7 @@ func (v view) html() (string, error) {
 func (v view) text() string {
 	var b strings.Builder
 	say := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
-	say("%s\n\n%s\n%s to %s, %s", v.Title, v.Headline, v.Time(v.FromAt), v.Time(v.ToAt), v.Zone)
+	say("%s\n\n%s\n%s to %s, %s", v.Title, v.Headline, v.at(v.FromAt), v.at(v.ToAt), v.Zone)
 	if len(v.Waiting.Rows) > 0 {
 		say("\nWaiting (%d)\n", v.Waiting.Total)
 	}
@@ -112,9 +119,9 @@ func (v view) text() string {
 			repo = *w.Repo + ": "
 		}
 		say("  %s%s", repo, mail.Quiet(w.Title))
-		say("    %s, %s; for %s, since %s", v.Word(w.Kind), v.Word(mail.Quiet(w.Why)), v.For(w.Who), v.Time(w.Since))
-		if v.IsPull(w.Kind) {
-			say("    %s", v.Link(w.ID))
+		say("    %s, %s; for %s, since %s", v.word(w.Kind), v.word(mail.Quiet(w.Why)), v.whom(w.Who), v.at(w.Since))
+		if v.isPull(w.Kind) {
+			say("    %s", v.link(w.ID))
 		}
 	}
 	if len(v.Merged.Rows) > 0 {
@@ -122,8 +129,8 @@ func (v view) text() string {
 	}
 	for _, m := range v.Merged.Rows {
 		say("  %s #%d: %s", m.Repo, m.Number, mail.Quiet(m.Title))
-		say("    %s%s", v.Time(m.MergedAt), m.people())
-		say("    %s", v.Link(m.PRID))
+		say("    %s%s", v.at(m.MergedAt), m.people())
+		say("    %s", v.link(m.PRID))
 	}
 	if len(v.Failed.Rows) > 0 {
 		say("\nFailed (%d)\n", v.Failed.Total)
@@ -132,7 +139,7 @@ func (v view) text() string {
 		say("  %s: %s", f.Repo, mail.Quiet(f.Title))
 		why := f.Why
 		if f.Failure != nil {
-			why = strings.TrimSuffix(v.Word(*f.Failure)+": "+why, ": ")
+			why = strings.TrimSuffix(v.word(*f.Failure)+": "+why, ": ")
 		}
 		say("    %s", mail.Quiet(why))
 	}
@@ -145,7 +152,7 @@ func (v view) text() string {
 	}
 	say("\nCost: %s, %d calls of models in %d sessions, %d without a price", cost, v.Cost.Calls, v.Cost.Sessions, v.Cost.Unpriced)
 	for _, r := range v.Rates {
-		say("%d of %d %s", r.N, r.D, v.Says(r))
+		say("%d of %d %s", r.N, r.D, v.says(r))
 	}
 	say("\nyardmaster digest view %s", v.ID)
 	if v.Reason != "" {

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
+	"yardmaster/internal/stencil"
 	"yardmaster/internal/web"
 )
 
@@ -77,11 +78,11 @@ type target struct {
 	Kinds   []Kind
 }
 
-// Address is where notices come or shall come.
-func (t target) Address() string { return t.route.Address }
+// address is where notices come or shall come.
+func (t target) address() string { return t.route.Address }
 
-// Name is the kind as the page names it.
-func (t target) Name() string { return strings.ReplaceAll(t.Kind.Name, "_", " ") }
+// name is the kind as the page names it.
+func (t target) name() string { return strings.ReplaceAll(t.Kind.Name, "_", " ") }
 
 // open reads a link. The context that it answers is of the account.
 func (s *Service) open(ctx context.Context, purpose, token string) (context.Context, seal.Link, error) {
@@ -215,16 +216,16 @@ func render(ctx context.Context, page string, t target) (op.Reply, error) {
 
 var pages = web.Templates(`
 {{define "confirm"}}{{if .Done}}{{template "top" "Notices come here"}}
-<p class="done" role="status">Notices of <bdi>{{.Account}}</bdi> come to {{.Address}} from now on. Each of them has a link that ends its kind.</p>
+<p class="done" role="status">Notices of <bdi>{{.Account}}</bdi> come to {{address .}} from now on. Each of them has a link that ends its kind.</p>
 {{else}}{{template "top" "Shall notices come here?"}}
-<p>The account <strong><bdi>{{.Account}}</bdi></strong> wants to send notices to {{.Address}}:</p>
+<p>The account <strong><bdi>{{.Account}}</bdi></strong> wants to send notices to {{address .}}:</p>
 <ul>{{range .Kinds}}<li>{{.Doc}}</li>{{end}}</ul>
 <form method="post" action="/email-route/confirm"><input type="hidden" name="token" value="{{.Token}}"><button class="main">Send them here</button></form>
 <p class="note">If you do nothing, nothing is sent.</p>
 {{end}}{{template "end"}}{{end}}
 {{define "stop"}}{{if .Done}}{{template "top" "No more of these mails"}}
-<p class="done" role="status">Mails of the kind “{{.Name}}” from <bdi>{{.Account}}</bdi> do not come to this address any more.</p>
+<p class="done" role="status">Mails of the kind “{{name .}}” from <bdi>{{.Account}}</bdi> do not come to this address any more.</p>
 {{else}}{{template "top" "Get no more of these mails?"}}
-<p>Mails of the kind “{{.Name}}” from <strong><bdi>{{.Account}}</bdi></strong>, to {{.Address}}: {{.Kind.Doc}}</p>
+<p>Mails of the kind “{{name .}}” from <strong><bdi>{{.Account}}</bdi></strong>, to {{address .}}: {{.Kind.Doc}}</p>
 <form method="post" action="/email-route/stop"><input type="hidden" name="token" value="{{.Token}}"><button class="main">No more of these</button></form>
-{{end}}{{template "end"}}{{end}}`)
+{{end}}{{template "end"}}{{end}}`, stencil.Funcs{"name": target.name, "address": target.address})

@@ -14,7 +14,7 @@
 //   - links.go: links in a text; people.go: the paragraphs of people
 //   - words.go, rank.go: words and what they are worth; lists.go: the packed lists
 //   - search.go, excerpt.go: a search
-//   - stale.go: the loop that compares files
+//   - stale.go: the work that compares files
 //   - brief.go: what a run is told
 //   - events.go, store.go, store_lists.go, store_stale.go
 package kb
@@ -25,8 +25,8 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/needs"
 )
@@ -48,19 +48,28 @@ type Runs interface {
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
-	Hub    *event.Hub
+	Due    *due.Kernel
 	Logger *slog.Logger
 	Hosts  *codehost.Hosts
 	Runs   Runs
 }
 
 // Service answers for pages, and compares their files.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	queue due.Entries
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{n}
+	s := &Service{Needs: n}
+	s.queue = due.Register(n.Due, due.Queue[int64]{
+		Name: "kb_pages", Retry: retry, Work: s.work,
+		Load: func(tx *db.Tx, key string) (int64, bool, error) { return asked.Maybe(tx, key) },
+		Open: open,
+	})
+	return s
 }
 
 // Page is a page of the knowledge base.

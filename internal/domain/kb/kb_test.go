@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
@@ -60,7 +61,8 @@ func onBoth(t *testing.T, fn func(t *testing.T, w wiki)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := New(Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Hosts: &codehost.Hosts{}, Runs: runs{}})
+		kernel := duetest.New(d, event.NewHub())
+		s := New(Needs{DB: d, Due: kernel, Logger: slog.New(slog.DiscardHandler), Hosts: &codehost.Hosts{}, Runs: runs{}})
 		h := rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
 			Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
 				account, machine := strings.CutSuffix(p.Account, " machine")

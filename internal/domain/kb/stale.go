@@ -9,21 +9,18 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/observe"
 	"yardmaster/internal/policy"
 )
 
-const (
-	topic = "kb"
-	every = time.Minute
-	// holdFor is how long a node has a repository to compare: then it is due again, as it is
-	// after a failure.
-	holdFor = 5 * time.Minute
-	// mostNamed bounds the pages that one event names.
-	mostNamed = 50
-)
+// mostNamed bounds the pages that one event names.
+const mostNamed = 50
+
+// retry is how a comparison that failed is made again.
+var retry = due.Ladder{First: 10 * time.Second, Longest: 5 * time.Minute}
 
 // Pushed has the files of the pages of a repository compared, if its default branch moved.
 func (s *Service) Pushed(tx *db.Tx, e event.Event[repo.Push]) error {
@@ -39,72 +36,74 @@ func (s *Service) Moved(tx *db.Tx, repoID string) error { return s.lookSoon(tx, 
 func (s *Service) lookSoon(tx *db.Tx, repoID string) error {
 	n, err := setDue.Exec(tx, repoID, tx.Micros())
 	if n > 0 {
-		s.Hub.Notify(tx, topic)
+		s.queue.Add(tx, repoID, due.Entry{Account: tx.Account})
 	}
 	return err
 }
 
-// Loop compares files until ctx ends. Several nodes may run Loop at once.
-func (s *Service) Loop(ctx context.Context) error {
-	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
-	s.Hub.Sweep(ctx, "kb.sweep", topic, every, s.Pass)
-	return nil
+// open lists the repositories that a look is owed to.
+func open(tx *db.Tx, most int) (out []due.Open, err error) {
+	all, err := owed.All(tx, most)
+	for _, repoID := range all {
+		r, known, err := repo.ByIDAnywhere(tx, repoID)
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			out = append(out, due.Open{Key: repoID, Account: r.AccountID})
+		}
+	}
+	return out, err
 }
 
-// Pass compares the files of the repositories that are due.
-func (s *Service) Pass(ctx context.Context) {
-	ctx = codehost.WithUrgency(ctx, codehost.ForSweeps)
-	err := db.Drain(ctx, s.DB, anyDue, func(tx *db.Tx) ([]dueRow, error) {
-		return takeDue.All(tx, tx.Micros(), db.Micros(tx.Now.Add(holdFor)))
-	}, func(d dueRow) {
-		if err := s.compare(ctx, d); err != nil {
-			observe.Complain(ctx, s.Logger, "compare the files of pages", err, slog.String("repo", d.RepoID))
-		}
-	})
+// work compares the files of the pages of a repository.
+func (s *Service) work(ctx context.Context, j due.Job[int64]) due.Outcome {
+	ctx = codehost.WithUrgency(policy.With(ctx, policy.Actor{Credential: policy.System}), codehost.ForSweeps)
+	out, err := s.compare(ctx, j.Key, j.Row)
 	if err != nil {
-		observe.Complain(ctx, s.Logger, "take the repositories whose pages are due", err)
+		observe.Complain(ctx, s.Logger, "compare the files of pages", err, slog.String("repo", j.Key))
+		return due.Again(err)
 	}
+	return out
 }
 
 // compare finds the pages of a repository of which files have changed on its default branch.
-func (s *Service) compare(ctx context.Context, d dueRow) error {
+// asked is when that was last asked for.
+func (s *Service) compare(ctx context.Context, repoID string, asked int64) (due.Outcome, error) {
 	var r repo.Ref
 	var pages []citedRow
 	var known bool
 	var at indexRow
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		if r, known, err = repo.ByIDAnywhere(tx, d.RepoID); err != nil {
+		if r, known, err = repo.ByIDAnywhere(tx, repoID); err != nil {
 			return err
 		}
-		if at, err = readIndex.One(tx, d.RepoID); err != nil {
+		if at, err = readIndex.One(tx, repoID); err != nil {
 			return err
 		}
-		pages, err = allCited.All(tx, d.RepoID)
+		pages, err = allCited.All(tx, repoID)
 		return err
 	})
 	if err != nil {
-		return err
+		return due.Outcome{}, err
 	}
 	var found comparison
 	if known && r.Gone == "" && len(pages) > 0 {
 		if found, err = s.look(ctx, r, pages); err != nil {
-			return err
+			return due.Outcome{}, err
 		}
 	}
-	return s.DB.Write(db.WithAccount(ctx, r.AccountID), func(tx *db.Tx) error {
-		now, err := lockIndex.One(tx, d.RepoID)
-		if err != nil {
-			return err
+	return due.Next(func(tx *db.Tx) (more bool, err error) {
+		now, err := lockIndex.One(tx, repoID)
+		if err != nil || now.Writes != at.Writes { // a page was written meanwhile: look again
+			return true, err
 		}
-		if now.Writes != at.Writes { // a page was written meanwhile: look again
-			return s.lookSoon(tx, d.RepoID)
+		if err := found.record(tx, repoID); err != nil {
+			return false, err
 		}
-		if err := found.record(tx, d.RepoID); err != nil {
-			return err
-		}
-		_, err = done.Exec(tx, d.RepoID, d.DueAt)
-		return err
-	})
+		n, err := done.Exec(tx, repoID, asked)
+		return n == 0, err
+	}), nil
 }
 
 // comparison is what a look at the default branch found.

@@ -6,12 +6,6 @@ import (
 	"yardmaster/internal/db"
 )
 
-// dueRow is a repository whose files are to be compared.
-type dueRow struct {
-	RepoID string
-	DueAt  int64
-}
-
 // citedRow is a page that names files and is not stale.
 type citedRow struct {
 	Slug    string
@@ -27,23 +21,14 @@ type staleArgs struct {
 }
 
 var (
-	setDue = db.S(`UPDATE kb_indexes SET due_at = $2 WHERE repo_id = $1`)
-	anyDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM kb_indexes WHERE due_at <= $1)`)
-	// takeDue puts off what it answers: no other node takes it meanwhile.
-	takeDue = db.Q[dueRow](`UPDATE kb_indexes SET due_at = $2 WHERE due_at <= $1 RETURNING repo_id, due_at`)
-	// done leaves alone what was made due again meanwhile.
-	done     = db.S(`UPDATE kb_indexes SET due_at = NULL WHERE repo_id = $1 AND due_at = $2`)
-	pullIn   = db.S(`UPDATE kb_indexes SET due_at = $1 WHERE due_at > $2`)
+	// setDue asks for a look at a time of its own: done ends no other one.
+	setDue = db.S(`UPDATE kb_indexes SET due_at = CASE WHEN due_at >= $2 THEN due_at + 1 ELSE $2 END WHERE repo_id = $1`)
+	asked  = db.Q[int64](`SELECT due_at FROM kb_indexes WHERE repo_id = $1 AND due_at IS NOT NULL`)
+	done   = db.S(`UPDATE kb_indexes SET due_at = NULL WHERE repo_id = $1 AND due_at = $2`)
+	owed   = db.Q[string](`SELECT repo_id FROM kb_indexes WHERE due_at IS NOT NULL LIMIT $1`)
 	allCited = db.Q[citedRow](`SELECT slug, seen_sha, files FROM kb_pages WHERE repo_id = $1 AND stale_at IS NULL AND files <> '[]'
 		ORDER BY slug`)
 	setStale = db.SWith[staleArgs](`UPDATE kb_pages SET stale_at = :stale_at, stale_sha = :stale_sha, stale_files = :stale_files
 		WHERE repo_id = :repo_id AND slug = :slug`)
 	setSeen = db.S(`UPDATE kb_pages SET seen_sha = $3 WHERE repo_id = $1 AND seen_sha = $2 AND stale_at IS NULL AND files <> '[]'`)
 )
-
-// ClockSetBack makes those repositories due whose files would be compared later than holdFor
-// from now.
-func ClockSetBack(tx *db.Tx) error {
-	_, err := pullIn.Exec(tx, tx.Micros(), db.Micros(tx.Now.Add(holdFor)))
-	return err
-}

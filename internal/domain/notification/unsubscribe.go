@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
+	"yardmaster/internal/stencil"
 	"yardmaster/internal/web"
 )
 
@@ -162,11 +163,11 @@ func (s *Service) unsubscribe(ctx context.Context, in unsubscribeIn) (op.Reply, 
 	return render(ctx, t)
 }
 
-// Name is the kind as the page names it.
-func (t target) Name() string { return strings.ReplaceAll(t.Kind.name, "_", " ") }
+// name is the kind as the page names it.
+func (t target) name() string { return strings.ReplaceAll(t.Kind.name, "_", " ") }
 
-// Doc says what the kind tells.
-func (t target) Doc() string { return t.Kind.doc }
+// doc says what the kind tells.
+func (t target) doc() string { return t.Kind.doc }
 
 func render(ctx context.Context, t target) (op.Reply, error) {
 	r, err := web.Render(ctx, pages, 200, "unsubscribe", t, "")
@@ -178,9 +179,9 @@ func render(ctx context.Context, t target) (op.Reply, error) {
 
 var pages = web.Templates(`
 {{define "unsubscribe"}}{{if .Done}}{{template "top" "No more of these mails"}}
-<p class="done" role="status">You get no more mails of the kind “{{.Name}}” from {{.Account}}.</p>
+<p class="done" role="status">You get no more mails of the kind “{{name .}}” from {{.Account}}.</p>
 {{else}}{{template "top" "Get no more of these mails?"}}
-<p>Mails of the kind “{{.Name}}” from <strong><bdi>{{.Account}}</bdi></strong>, for {{.Login}}: {{.Doc}}</p>
+<p>Mails of the kind “{{name .}}” from <strong><bdi>{{.Account}}</bdi></strong>, for {{.Login}}: {{doc .}}</p>
 <form method="post" action="/unsubscribe"><input type="hidden" name="token" value="{{.Token}}"><button class="main">No more of these</button></form>
 {{end}}<p class="note">All else stays as it is. You can change it in your notification preferences at any time. Escalations are always mailed.</p>
-{{template "end"}}{{end}}`)
+{{template "end"}}{{end}}`, stencil.Funcs{"name": target.name, "doc": target.doc})

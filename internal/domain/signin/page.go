@@ -2,7 +2,6 @@ package signin
 
 import (
 	"context"
-	"html/template"
 	"net/url"
 	"regexp"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/stencil"
 	"yardmaster/internal/web"
 )
 
@@ -202,7 +202,7 @@ var pages = web.Templates(`
 {{template "end"}}{{end}}
 {{define "in"}}{{template "top" "You are signed in"}}<p>You are <strong>{{.Login}}</strong>{{with .Account}}, in the account <strong>{{.}}</strong>{{end}}.</p>
 <p><a href="/">Go to the start</a></p>
-{{template "signout" "/login"}}{{template "end"}}{{end}}`, template.FuncMap{"arg": arg})
+{{template "signout" "/login"}}{{template "end"}}{{end}}`, stencil.Funcs{"arg": arg})
 
 // plain are the addresses that are the same word in every shell.
 var plain = regexp.MustCompile(`^[A-Za-z0-9._%+@-]+$`)

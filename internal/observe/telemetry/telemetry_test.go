@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -200,14 +201,21 @@ func TestMetrics(t *testing.T) {
 // TestTraces holds that a request is a span of the trace of its caller, and is sent in
 // the form that collectors take (OTLP 1.0 over HTTP).
 func TestTraces(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=a%20b")
 	sent := make(chan *coltrace.ExportTraceServiceRequest, 1)
+	var asked atomic.Bool
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if !asked.Swap(true) { // it is sent again
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 		body, err := io.ReadAll(req.Body)
 		got := &coltrace.ExportTraceServiceRequest{}
 		if err == nil {
 			err = proto.Unmarshal(body, got)
 		}
-		if err != nil || req.URL.Path != "/v1/traces" || req.Header.Get("Content-Type") != "application/x-protobuf" {
+		if err != nil || req.URL.Path != "/v1/traces" || req.Header.Get("Content-Type") != "application/x-protobuf" ||
+			req.Header.Get("X-Team") != "a b" {
 			t.Error(req.URL.Path, req.Header, err)
 		}
 		sent <- got

@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -30,7 +31,11 @@ type Traces struct {
 // While the collector cannot be reached, spans are lost and the log says so; no request
 // waits.
 func NewTraces(ctx context.Context, endpoint, version string, log *slog.Logger) (*Traces, error) {
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(strings.TrimSuffix(endpoint, "/")+"/v1/traces"))
+	to, err := newCollector(strings.TrimSuffix(endpoint, "/")+"/v1/traces", os.Getenv(headersKey))
+	if err != nil {
+		return nil, fmt.Errorf("send traces to %s: %w", endpoint, err)
+	}
+	exporter, err := otlptrace.New(ctx, to)
 	if err != nil {
 		return nil, fmt.Errorf("send traces to %s: %w", endpoint, err)
 	}

@@ -53,9 +53,10 @@ var edges = map[string]string{
 	"api/openapi":         "api/op fault policy",
 	"event/hashchain":     "",
 	"clock":               "db observe",
-	"web":                 "api/op client/inert docs fault policy",
+	"stencil":             "",
+	"web":                 "api/op client/inert docs fault policy stencil",
 	"docs":                "",
-	"api/reference":       "lazy",
+	"api/reference":       "lazy stencil",
 	"event":               "db event/hashchain id observe policy",
 	"api/mcp":             "api/op api/openapi fault observe policy",
 	"seal/keys":           "db seal",
@@ -63,7 +64,7 @@ var edges = map[string]string{
 	"db/due/duetest":      "db db/due event",
 	"db/lease":            "db db/meta id observe",
 	"db/meta":             "db seal/keys",
-	"mail":                "client/inert db event id lazy observe seal seal/keys",
+	"mail":                "client/inert db event id lazy observe seal seal/keys stencil",
 	"event/notary":        "db db/meta durable event event/hashchain observe policy seal",
 	"bus":                 "fault protocol",
 	"box/conn":            "fault protocol",
@@ -164,7 +165,7 @@ var edges = map[string]string{
 
 // foundation lists what any domain may import. All other domains build on the rows of people.
 const foundation = "api/limit api/op blob calendar client/inert clock codehost codehost/pace codehost/smarthttp db db/due dial domain/measure domain/people event fault flake gitlfs gitmodules hook id idp inbound jsonschema " +
-	"lazy linear llm llm/sink mail minisign money needs observe policy protocol reach seal seal/keys secretscan web webpush"
+	"lazy linear llm llm/sink mail minisign money needs observe policy protocol reach seal seal/keys secretscan stencil web webpush"
 
 // between lists the domains that import another one, and why a function wired in app would not do.
 var between = map[string]string{

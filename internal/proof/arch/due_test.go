@@ -22,7 +22,6 @@ var ownDue = map[string]string{
 	"host_redeliveries":  "one row a host: when it is asked next what was lost",
 	"issue_walks":        "not converted: pages of a host's issues",
 	"issues":             "not converted: a claim of issues",
-	"kb_indexes":         "not converted: came beside the conversion; one look a repository after pushes",
 	"mails":              "batches by server, which package db/due has not",
 	"merge_batches":      "not converted: a batch is looked at again and again",
 	"pull_actions":       "not converted: with the table of moves, and after its late nodes are fenced",
@@ -37,6 +36,7 @@ var ownDue = map[string]string{
 	"ci_reports":      "converted in 0371",
 	"host_heads":      "converted in 0371",
 	"push_messages":   "converted in 0370",
+	"kb_indexes":      "converted in 0411; says since when a look is owed",
 	"repo_creations":  "converted in 0372",
 	"tracker_issues":  "converted in 0374",
 }

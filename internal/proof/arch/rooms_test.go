@@ -9,7 +9,7 @@ var rooms = map[string]string{
 	"cli/table":      "cli/object cli/screen terminal",
 	"cli/draft":      "client terminal",
 	"cli/signin":     "cli/exit client terminal",
-	"cli/output":     "cli/exit cli/object cli/screen client terminal",
+	"cli/output":     "cli/exit cli/object cli/screen client stencil terminal",
 	"cli/capability": "app cli/exit cli/object terminal",
 	"cli/tree":       "cli/capability cli/draft cli/exit cli/output cli/screen cli/signin client terminal",
 	"cli/change":     "cli/screen cli/signin cli/table cli/tree client terminal",
