@@ -12,6 +12,7 @@
 // expect.
 //
 //   - gateway.go: the gateway and the interfaces that it needs
+//   - call.go, failover.go: a try over a route, and which route is tried
 //   - provider.go: wire forms, providers and routes
 //   - request.go, gemini.go: the body of a call
 //   - price.go, quote.go: prices, and the bounds of a call's cost

@@ -1,0 +1,168 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"yardmaster/internal/fault"
+	"yardmaster/internal/llm/answer"
+)
+
+// Gate knows how routes are doing. It must be fast: the gateway asks it for every call.
+type Gate interface {
+	// Order puts the routes of a call into the order in which they are tried.
+	Order(g Grant, model string, routes []Route) []Route
+	// Enter lets a call go over a route now, or not: the route rests, is full, or another
+	// call tries it out. The gateway calls leave once, when the call over the route is over.
+	Enter(ctx context.Context, g Grant, over Route) (leave func(Outcome), ok bool)
+	// Wait is called when no route of a call lets it in, with the time that the call has
+	// waited already. It returns nil when one may let it in, and otherwise why the call is
+	// not made.
+	Wait(ctx context.Context, g Grant, routes []Route, waited time.Duration) error
+}
+
+// Outcome is what came of a call over a route.
+type Outcome struct {
+	Usage
+	Failure *answer.Failure // what the provider has said; nil: nothing, or it has answered
+	Gone    bool            // the caller went away, which says nothing of the route
+}
+
+// goesOn tells whether a call that has failed so goes over another route: not if the call
+// itself is at fault.
+func goesOn(f *answer.Failure) bool {
+	switch f.Status {
+	case http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return false
+	}
+	return f.Elsewhere
+}
+
+// choose returns the routes of a call, the best first. It fails with a fault if none serves
+// the endpoint, or if nothing names a model. A route of another provider is one only if that
+// is known to have the model: a name that it does not know would fail the call.
+func (g *gateway) choose(grant Grant, at Endpoint, q *Request) ([]Route, error) {
+	if len(grant.Routes) == 0 {
+		return nil, errors.New("the grant of a model call has no route")
+	}
+	first := grant.Routes[0]
+	switch {
+	case !first.Provider.Speaks(at.API):
+		return nil, fault.Newf(fault.Invalid, "api_unsupported",
+			"The account's model provider, %s, does not speak this API (%s).", first.Provider, at.API)
+	case at.Billed() && first.Model == "" && q.Model == "":
+		return nil, fault.New(fault.Unprocessable, SlugModel,
+			"No model is named: neither by the call nor by the template of the run. `template.set` with model names one.")
+	}
+	var routes []Route
+	for i, r := range grant.Routes {
+		c := g.call(grant, r, at, q)
+		same := r.Provider == first.Provider && r.BaseURL == first.BaseURL
+		if i == 0 || same && r.Model == first.Model ||
+			r.Provider.Speaks(at.API) && at.Billed() && c.prices().Knows(r.Provider, c.usage.Model) {
+			routes = append(routes, r)
+		}
+	}
+	if g.Gate != nil && at.Billed() {
+		routes = g.Gate.Order(grant, q.Model, routes)
+	}
+	return routes, nil
+}
+
+// serve makes a call over the first route that serves it, and returns the try that the caller
+// knows of. Until something of an answer was sent on, a failure of one route is followed by a
+// try over the next; the caller is told of none but the last resort. It returns no try if none
+// was made: then the error is the refusal.
+func (g *gateway) serve(w http.ResponseWriter, r *http.Request, grant Grant, at Endpoint, q *Request, routes []Route) (*call, error) {
+	start := g.Now()
+	for {
+		last, err := g.pass(w, r, grant, at, q, routes)
+		if last == nil && err != nil {
+			return nil, err
+		}
+		if last != nil && (last.refusal == nil || !last.elsewhere) {
+			last.close()
+			return last, err
+		}
+		if err := g.wait(r.Context(), grant, at, routes, g.Now().Sub(start)); err == nil {
+			if last != nil {
+				last.close()
+			}
+			continue
+		} else if last == nil {
+			return nil, err
+		}
+		last.tell()
+		last.close()
+		return last, err
+	}
+}
+
+var errNoRoute = unavailable("No key of the account can serve the call now.", nil)
+
+// wait waits until a route may let a call in; the error is why that is not waited for.
+func (g *gateway) wait(ctx context.Context, grant Grant, at Endpoint, routes []Route, waited time.Duration) error {
+	if g.Gate == nil || !at.Billed() || ctx.Err() != nil {
+		return errNoRoute
+	}
+	return g.Gate.Wait(ctx, grant, routes, waited)
+}
+
+// pass tries the routes one after another. A try whose refusal another route may mend has not
+// told it: it is the one that says most to the caller. Without a try, an error is the refusal
+// of the call, and no error says that no route has let it in.
+func (g *gateway) pass(w http.ResponseWriter, r *http.Request, grant Grant, at Endpoint, q *Request, routes []Route) (
+	last *call, err error,
+) {
+	for _, route := range routes {
+		leave, ok := g.enter(r.Context(), grant, at, route)
+		if !ok {
+			continue
+		}
+		c := g.call(grant, route, at, q)
+		if err := c.reserve(r.Context()); err != nil {
+			leave(Outcome{Gone: true})
+			if last != nil {
+				last.close()
+			}
+			return nil, err
+		}
+		tried := c.try(w, r)
+		gone := errors.Is(tried, ErrCallerGone)
+		leave(Outcome{Usage: c.usage, Failure: c.told, Gone: gone})
+		over := c.refusal == nil || gone || !c.elsewhere && (last == nil || last.same(route))
+		if over && c.refusal != nil {
+			c.elsewhere = false
+			c.tell()
+		}
+		if over || last == nil || !last.passes() && c.passes() {
+			c, last = last, c
+			err = tried
+		}
+		if c != nil {
+			c.close()
+		}
+		if over {
+			return last, err
+		}
+	}
+	return last, err
+}
+
+// same tells whether a route leads where that of the try has led. What another provider finds
+// wrong with a call may be right where the call was meant to go.
+func (c *call) same(r Route) bool {
+	return c.route.Provider == r.Provider && c.route.BaseURL == r.BaseURL
+}
+
+// passes tells whether the failure of the try may pass.
+func (c *call) passes() bool { return c.told == nil || c.told.MayPass() }
+
+func (g *gateway) enter(ctx context.Context, grant Grant, at Endpoint, route Route) (func(Outcome), bool) {
+	if g.Gate == nil || !at.Billed() || route.Provider.Local() {
+		return func(Outcome) {}, true
+	}
+	return g.Gate.Enter(ctx, grant, route)
+}
