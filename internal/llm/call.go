@@ -21,6 +21,7 @@ type call struct {
 	*gateway
 	grant Grant
 	route Route // the one of the grant's that the call goes over
+	turn  Turn
 	at    Endpoint
 	q     *Request
 	meter *Meter // set when the provider has accepted the call
@@ -152,6 +153,7 @@ func (c *call) copy(w http.ResponseWriter, x *Exchange) error {
 			w.Header().Set("Content-Length", strconv.FormatInt(x.ContentLength, 10))
 		}
 		w.WriteHeader(x.StatusCode)
+		c.turn.Began()
 	})
 	c.begun = x.Sent()
 	failure := c.meter.Failure()

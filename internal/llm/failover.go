@@ -15,20 +15,46 @@ type Gate interface {
 	// Order puts the routes of a call into the order in which they are tried.
 	Order(g Grant, model string, routes []Route) []Route
 	// Enter lets a call go over a route now, or not: the route rests, is full, or another
-	// call tries it out. The gateway calls leave once, when the call over the route is over.
-	Enter(ctx context.Context, g Grant, over Route) (leave func(Outcome), ok bool)
-	// Wait is called when no route of a call lets it in, with the time that the call has
-	// waited already. It returns nil when one may let it in, and otherwise why the call is
-	// not made.
-	Wait(ctx context.Context, g Grant, routes []Route, waited time.Duration) error
+	// call tries it out. The gateway ends the Turn, once.
+	Enter(ctx context.Context, g Grant, over Route) (Turn, bool)
+	// Wait is called when no route of a call has served it; tried tells that one was asked, and
+	// waited how long the call has waited already. It returns nil once a route may let the call
+	// in that did not before, and otherwise why the call is not made.
+	Wait(ctx context.Context, g Grant, routes []Route, tried bool, waited time.Duration) error
+}
+
+// Turn is the time of a call on a route.
+type Turn interface {
+	// Began tells that the provider answers. It is called at most once, and must not wait.
+	Began()
+	// Over tells what came of the call.
+	Over(Outcome)
 }
 
 // Outcome is what came of a call over a route.
 type Outcome struct {
 	Usage
+	Asked   string          // the model that the caller has named
 	Failure *answer.Failure // what the provider has said; nil: nothing, or it has answered
 	Gone    bool            // the caller went away, which says nothing of the route
 }
+
+// Kinds of failures of a route, as Usage.Kind has them.
+const (
+	RateLimited  = answer.RateLimited
+	Overloaded   = answer.Overloaded
+	OutOfQuota   = answer.Quota
+	KeyRefused   = answer.Auth
+	ServerFailed = answer.Server
+	CutShort     = answer.Cut
+	NotAnAnswer  = answer.NotAnswer
+)
+
+// free is the turn on a route of which nothing is kept.
+type free struct{}
+
+func (free) Began()       {}
+func (free) Over(Outcome) {}
 
 // goesOn tells whether a call that has failed so goes over another route: not if the call
 // itself is at fault.
@@ -86,7 +112,7 @@ func (g *gateway) serve(w http.ResponseWriter, r *http.Request, grant Grant, at 
 			last.close()
 			return last, err
 		}
-		if err := g.wait(r.Context(), grant, at, routes, g.Now().Sub(start)); err == nil {
+		if err := g.wait(r.Context(), grant, at, routes, last != nil, g.Now().Sub(start)); err == nil {
 			if last != nil {
 				last.close()
 			}
@@ -103,11 +129,11 @@ func (g *gateway) serve(w http.ResponseWriter, r *http.Request, grant Grant, at 
 var errNoRoute = unavailable("No key of the account can serve the call now.", nil)
 
 // wait waits until a route may let a call in; the error is why that is not waited for.
-func (g *gateway) wait(ctx context.Context, grant Grant, at Endpoint, routes []Route, waited time.Duration) error {
+func (g *gateway) wait(ctx context.Context, grant Grant, at Endpoint, routes []Route, tried bool, waited time.Duration) error {
 	if g.Gate == nil || !at.Billed() || ctx.Err() != nil {
 		return errNoRoute
 	}
-	return g.Gate.Wait(ctx, grant, routes, waited)
+	return g.Gate.Wait(ctx, grant, routes, tried, waited)
 }
 
 // pass tries the routes one after another. A try whose refusal another route may mend has not
@@ -117,22 +143,21 @@ func (g *gateway) pass(w http.ResponseWriter, r *http.Request, grant Grant, at E
 	last *call, err error,
 ) {
 	for _, route := range routes {
-		leave, ok := g.enter(r.Context(), grant, at, route)
+		turn, ok := g.enter(r.Context(), grant, at, route)
 		if !ok {
 			continue
 		}
 		c := g.call(grant, route, at, q)
+		c.turn = turn
 		if err := c.reserve(r.Context()); err != nil {
-			leave(Outcome{Gone: true})
+			turn.Over(Outcome{Gone: true})
 			if last != nil {
 				last.close()
 			}
 			return nil, err
 		}
-		tried := c.try(w, r)
-		gone := errors.Is(tried, ErrCallerGone)
-		leave(Outcome{Usage: c.usage, Failure: c.told, Gone: gone})
-		over := c.refusal == nil || gone || !c.elsewhere && (last == nil || last.same(route))
+		tried := c.inTurn(w, r)
+		over := c.refusal == nil || errors.Is(tried, ErrCallerGone) || !c.elsewhere && (last == nil || last.same(route))
 		if over && c.refusal != nil {
 			c.elsewhere = false
 			c.tell()
@@ -151,6 +176,15 @@ func (g *gateway) pass(w http.ResponseWriter, r *http.Request, grant Grant, at E
 	return last, err
 }
 
+// inTurn is try, whose outcome ends the turn.
+func (c *call) inTurn(w http.ResponseWriter, r *http.Request) (err error) {
+	o := Outcome{Gone: true}
+	defer func() { c.turn.Over(o) }()
+	err = c.try(w, r)
+	o = Outcome{Usage: c.usage, Asked: c.q.Model, Failure: c.told, Gone: errors.Is(err, ErrCallerGone)}
+	return err
+}
+
 // same tells whether a route leads where that of the try has led. What another provider finds
 // wrong with a call may be right where the call was meant to go.
 func (c *call) same(r Route) bool {
@@ -160,9 +194,9 @@ func (c *call) same(r Route) bool {
 // passes tells whether the failure of the try may pass.
 func (c *call) passes() bool { return c.told == nil || c.told.MayPass() }
 
-func (g *gateway) enter(ctx context.Context, grant Grant, at Endpoint, route Route) (func(Outcome), bool) {
+func (g *gateway) enter(ctx context.Context, grant Grant, at Endpoint, route Route) (Turn, bool) {
 	if g.Gate == nil || !at.Billed() || route.Provider.Local() {
-		return func(Outcome) {}, true
+		return free{}, true
 	}
 	return g.Gate.Enter(ctx, grant, route)
 }

@@ -106,6 +106,7 @@ func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm
 	if len(keys) == 0 {
 		return llm.Grant{}, noCredential(wish)
 	}
+	s.rota.learn(keys)
 	out := llm.Grant{Session: owner{a.SessionID, a.AccountID}}
 	for i, key := range keys {
 		route, err := s.Keys.Open(key.Key)
