@@ -217,7 +217,7 @@ CREATE TABLE runs (
   started_at       BIGINT,
   progress_at      BIGINT NOT NULL,
   ended_at         BIGINT
-, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT);
+, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT, halting_until BIGINT);
 CREATE INDEX runs_task ON runs (task_id, created_at);
 CREATE INDEX runs_lease ON runs (lease_expires_at) WHERE ended_at IS NULL;
 CREATE INDEX runs_box ON runs (box_id) WHERE ended_at IS NULL;
@@ -2211,4 +2211,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (125, 401, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (126, 402, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (127, 410, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (128, 420, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (129, 421, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -33,6 +33,7 @@ import (
 type Attempt struct {
 	SessionID string
 	AccountID string
+	RunID     string // empty: a conversation of the platform's own
 	Person    string // who asked for it, and nobody else had a part in it; empty: nobody
 	Provider  string // empty: any
 	BaseURL   string // of the provider compatible
@@ -55,15 +56,14 @@ type Counts interface {
 
 // Park is the wait of a run whose keys all rest.
 type Park struct {
-	Session   string
+	RunID     string
 	Until     time.Time
 	Kind, Why string // a failure kind of tasks, and words
 }
 
 // Parking parks runs.
 type Parking interface {
-	// Park has the run of a session save its work and end, and its task wait. It does nothing
-	// for a session without a run.
+	// Park has a run save its work and end, and its task wait.
 	Park(ctx context.Context, p Park) error
 }
 

@@ -72,7 +72,7 @@ func (f *fixture) later(d time.Duration) {
 
 func newFixture(t *testing.T, e db.Engine) *fixture {
 	f := &fixture{t: t, session: id.New(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	f.attempt = &Attempt{SessionID: f.session, AccountID: "acme"}
+	f.attempt = &Attempt{SessionID: f.session, AccountID: "acme", RunID: "run"}
 	f.dsn, f.parked = dbtest.DSN(t, e), make(chan time.Time, 100)
 	f.Service = f.node()
 	f.write(func(tx *db.Tx) error {

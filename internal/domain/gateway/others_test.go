@@ -24,9 +24,10 @@ func (f *fixture) Attempt(_ context.Context, token string) (Attempt, bool, error
 
 // Park implements Parking.
 func (f *fixture) Park(_ context.Context, p Park) error {
-	if p.Session == f.session {
-		f.parked <- p.Until
+	if p.RunID != "run" {
+		return fault.Missing("run")
 	}
+	f.parked <- p.Until
 	return nil
 }
 

@@ -297,8 +297,8 @@ func (s *Service) park(ctx context.Context, g llm.Grant, o outlook) error {
 	rest := rests[o.why]
 	refused := fault.Newf(fault.RateLimited, rest.slug, "No key of the account serves the call before %s: %s.",
 		at.Format(time.RFC3339), rest.words).After(o.until.Sub(s.Clock()))
-	if who, ok := g.Session.(owner); ok && s.Parking != nil {
-		if err := s.Parking.Park(ctx, Park{Session: who.session, Until: o.until, Kind: rest.slug, Why: refused.Detail}); err != nil {
+	if who, ok := g.Session.(owner); ok && who.run != "" && s.Parking != nil {
+		if err := s.Parking.Park(ctx, Park{RunID: who.run, Until: o.until, Kind: rest.slug, Why: refused.Detail}); err != nil {
 			return err
 		}
 	}
