@@ -26,10 +26,20 @@ func (m ModelTokens) Attempt(ctx context.Context, token string) (out gateway.Att
 	err = m.Runs.DB.Read(ctx, func(tx *db.Tx) error {
 		t, _, err := template.ByName(tx, of.AccountID, of.Template)
 		out = gateway.Attempt{
-			SessionID: of.SessionID, AccountID: of.AccountID, Person: person,
+			SessionID: of.SessionID, AccountID: of.AccountID, RunID: of.RunID, Person: person,
 			Provider: string(t.Provider), Model: t.Model, BaseURL: t.BaseURL,
 		}
 		return err
 	})
 	return out, true, err
+}
+
+// Parking implements gateway.Parking.
+type Parking struct{ DB *db.DB }
+
+// Park has a run save its work and end because its keys rest, and its task wait.
+func (p Parking) Park(ctx context.Context, park gateway.Park) error {
+	return p.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error {
+		return run.Park(tx, park.RunID, park.Kind, park.Why, park.Until)
+	})
 }

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/hosttoken"
 	"yardmaster/internal/domain/issue"
+	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
@@ -69,6 +70,7 @@ const (
 	nounSchedule   = "schedule"
 	nounQuota      = "quota"
 	nounArtifact   = "artifact"
+	nounKey        = "key"
 )
 
 var rules = []rule{
@@ -90,6 +92,7 @@ var rules = []rule{
 	{[]event.Any{schedule.PausedEvent}, Notify.scheduleStopped},
 	{[]event.Any{quota.NearlyFullEvent}, Notify.nearlyFull},
 	{[]event.Any{artifact.SharedEvent}, Notify.shared},
+	{[]event.Any{modelkey.RefusedEvent, modelkey.OwnRefusedEvent}, Notify.keyRefused},
 }
 
 var reliefs = []relief{
@@ -105,6 +108,7 @@ var reliefs = []relief{
 	{[]event.Any{webhook.RevivedEvent}, notification.Connection, nounWebhook},
 	{[]event.Any{repo.BackEvent}, notification.Connection, nounRepo},
 	{[]event.Any{hosttoken.SetEvent}, notification.Connection, nounToken},
+	{modelkey.Settling, notification.Connection, nounKey},
 	{
 		[]event.Any{schedule.ResumedEvent, schedule.UpdatedEvent, schedule.DeletedEvent},
 		notification.Connection, nounSchedule,

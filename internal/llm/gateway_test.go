@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,7 @@ scenarios:
 type desk struct {
 	mu    sync.Mutex
 	route llm.Route
+	more  []llm.Route // behind route
 	deny  error
 	usage chan llm.Usage
 	asked []string
@@ -65,11 +67,11 @@ func (d *desk) Authorize(_ context.Context, t string, api llm.API, model string)
 	if t != token {
 		return llm.Grant{}, fault.New(fault.Unauthenticated, "", "This token is not known.")
 	}
-	return llm.Grant{Routes: []llm.Route{d.route}, Session: "s1"}, d.deny
+	return llm.Grant{Routes: append([]llm.Route{d.route}, d.more...), Session: "s1"}, d.deny
 }
 
 func (d *desk) Record(ctx context.Context, g llm.Grant, over llm.Route, u llm.Usage) {
-	if g.Session != "s1" || over != g.Routes[0] || ctx.Err() != nil {
+	if g.Session != "s1" || !slices.Contains(g.Routes, over) || ctx.Err() != nil {
 		panic("the recorder got another call's grant, or a dead context")
 	}
 	d.usage <- u

@@ -12,6 +12,7 @@
 // expect.
 //
 //   - gateway.go: the gateway and the interfaces that it needs
+//   - call.go, failover.go: a try over a route, and which route is tried
 //   - provider.go: wire forms, providers and routes
 //   - request.go, gemini.go: the body of a call
 //   - price.go, quote.go: prices, and the bounds of a call's cost
@@ -30,6 +31,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // API is a wire form.
@@ -117,12 +119,13 @@ type adapter struct {
 	// body.
 	authorize func(r *http.Request, key string, api API)
 
-	addressed bool   // each key has an address of its own
-	keyless   bool   // a key is not needed
-	local     bool   // answered in process, by Config.Scripted
-	list      string // the query of the whole list of models
-	own       string // the path that tells of the key itself, below the version folder; empty: the list of models
-	outputCap string // the member that caps the output of chat completions; empty: max_tokens
+	addressed bool          // each key has an address of its own
+	keyless   bool          // a key is not needed
+	local     bool          // answered in process, by Config.Scripted
+	list      string        // the query of the whole list of models
+	own       string        // the path that tells of the key itself, below the version folder; empty: the list of models
+	cacheLife time.Duration // of what a call has put into the cache of prompts; 0: five minutes
+	outputCap string        // the member that caps the output of chat completions; empty: max_tokens
 	// maker is who makes a model and what it is called there, for a provider that
 	// charges the makers' prices; nil: it has its own.
 	maker func(model string) (Provider, string)
@@ -203,6 +206,15 @@ func (p Provider) Local() bool {
 func (p Provider) DefaultModel() string {
 	a, _ := p.adapter()
 	return a.model
+}
+
+// CacheLife is how long the provider keeps what a call has put into its cache.
+func (p Provider) CacheLife(t Tokens) time.Duration {
+	a, _ := p.adapter()
+	if t.CacheWriteHourTokens > 0 {
+		return time.Hour
+	}
+	return cmp.Or(a.cacheLife, 5*time.Minute)
 }
 
 // Route is the destination of one call.

@@ -1,10 +1,13 @@
 package llm
 
+import "time"
+
 var openAI = adapter{
 	provider:  OpenAI,
 	base:      "https://api.openai.com/v1",
 	apis:      []API{Chat, Responses, ModelList},
 	model:     "gpt-5",
+	cacheLife: 10 * time.Minute,
 	outputCap: "max_completion_tokens", // newer models refuse max_tokens
 	authorize: bearer,
 }

@@ -217,7 +217,7 @@ CREATE TABLE runs (
   started_at       BIGINT,
   progress_at      BIGINT NOT NULL,
   ended_at         BIGINT
-, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT);
+, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT, halting_until BIGINT);
 CREATE INDEX runs_task ON runs (task_id, created_at);
 CREATE INDEX runs_lease ON runs (lease_expires_at) WHERE ended_at IS NULL;
 CREATE INDEX runs_box ON runs (box_id) WHERE ended_at IS NULL;
@@ -356,7 +356,7 @@ CREATE TABLE provider_keys (
   last_error       TEXT,
   created_at       BIGINT NOT NULL,
   deleted_at       BIGINT
-, price TEXT, user_id TEXT NOT NULL DEFAULT '', version BIGINT NOT NULL DEFAULT 1);
+, price TEXT, user_id TEXT NOT NULL DEFAULT '', version BIGINT NOT NULL DEFAULT 1, rest_until BIGINT, rest_since BIGINT, rest_why TEXT NOT NULL DEFAULT '', rests BIGINT NOT NULL DEFAULT 0, slips BIGINT NOT NULL DEFAULT 0, probe_until BIGINT, health_seq BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX provider_keys_account ON provider_keys (account_id, priority, created_at, id);
 CREATE TABLE templates (
   account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -2210,4 +2210,6 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (124, 400, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (125, 401, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (126, 402, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (127, 410, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (128, 420, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (129, 421, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

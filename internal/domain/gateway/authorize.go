@@ -32,7 +32,7 @@ type (
 		until time.Time
 	}
 	// owner is llm.Grant.Session: the rows that a call counts for.
-	owner struct{ session, account string }
+	owner struct{ session, account, run string }
 )
 
 // Authorize lists the keys that fit a call of a live attempt, the best first: the person's
@@ -106,7 +106,8 @@ func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm
 	if len(keys) == 0 {
 		return llm.Grant{}, noCredential(wish)
 	}
-	out := llm.Grant{Session: owner{a.SessionID, a.AccountID}}
+	s.rota.learn(keys)
+	out := llm.Grant{Session: owner{a.SessionID, a.AccountID, a.RunID}}
 	for i, key := range keys {
 		route, err := s.Keys.Open(key.Key)
 		if err != nil {

@@ -6,6 +6,7 @@
 //
 //   - gateway.go: the Service
 //   - authorize.go: from a token to a key
+//   - rota.go, talks.go: which of the keys a call goes over, and when it waits for one
 //   - spend.go: from a quote to the rows of its cost
 //   - conversation.go: the platform's own conversations
 //   - tap.go: who keeps copies of calls
@@ -32,6 +33,7 @@ import (
 type Attempt struct {
 	SessionID string
 	AccountID string
+	RunID     string // empty: a conversation of the platform's own
 	Person    string // who asked for it, and nobody else had a part in it; empty: nobody
 	Provider  string // empty: any
 	BaseURL   string // of the provider compatible
@@ -52,6 +54,19 @@ type Counts interface {
 	Hold(ctx context.Context, session, account string) error
 }
 
+// Park is the wait of a run whose keys all rest.
+type Park struct {
+	RunID     string
+	Until     time.Time
+	Kind, Why string // a failure kind of tasks, and words
+}
+
+// Parking parks runs.
+type Parking interface {
+	// Park has a run save its work and end, and its task wait.
+	Park(ctx context.Context, p Park) error
+}
+
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB       *db.DB
@@ -65,16 +80,19 @@ type Needs struct {
 	Prices *llm.Prices
 	// Counts is told of each call; nil: nothing is counted.
 	Counts Counts `optional:""`
+	// Parking is told of runs whose keys all rest; nil: their calls are refused.
+	Parking Parking `optional:""`
 	// Taps keeps copies of calls; nil: nobody does.
 	Taps Taps `optional:""`
 	// HTTP has Transport, Scripted and Observe; New sets the other fields.
 	HTTP llm.Config
 }
 
-// Service implements llm.Authorizer, llm.Reserver and llm.Recorder.
+// Service implements llm.Authorizer, llm.Gate, llm.Reserver and llm.Recorder.
 type Service struct {
 	Needs
 	caller llm.Caller
+	rota   rota
 
 	writes  sync.WaitGroup // of records
 	mu      sync.Mutex
@@ -89,7 +107,7 @@ func New(n Needs) *Service {
 	needs.Whole(n)
 	s := &Service{Needs: n}
 	c := n.HTTP
-	c.Authorizer, c.Reserver, c.Recorder, c.Logger, c.Now, c.Prices = s, s, s, n.Logger, n.Clock, n.Prices
+	c.Authorizer, c.Gate, c.Reserver, c.Recorder, c.Logger, c.Now, c.Prices = s, s, s, s, n.Logger, n.Clock, n.Prices
 	if n.Taps != nil {
 		c.Tap = s
 	}

@@ -42,56 +42,82 @@ type fixture struct {
 	http    http.Handler // the rows of session, modelkey and budget
 	session string       // of the attempt
 
+	dsn    string
+	parked chan time.Time // until when runs were parked
+
 	mu      sync.Mutex
 	now     time.Time
 	attempt *Attempt // of the token "tok"; nil once revoked
 }
 
 func onBoth(t *testing.T, fn func(*testing.T, *fixture)) {
-	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		ring, err := seal.Parse(strings.Repeat("0f", 32))
-		if err != nil {
-			t.Fatal(err)
-		}
-		scenarios, err := scripted.ParseScenarios([]byte("scenarios:\n  - name: hello\n    steps:\n      - text: Good morning.\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := &fixture{t: t, session: id.New(), now: time.UnixMicro(0)}
-		f.attempt = &Attempt{SessionID: f.session, AccountID: "acme"}
-		clock := func() time.Time {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			return f.now
-		}
-		logger, hub := slog.New(slog.DiscardHandler), event.NewHub()
-		f.Service = New(Needs{
-			DB: d, Logger: logger, Clock: clock, Attempts: f, Prices: llm.DefaultPrices(),
-			HTTP: llm.Config{Scripted: scripted.New(scenarios)},
-			Keys: modelkey.New(modelkey.Needs{
-				DB: d, Ring: ring, Hub: hub, Guard: dial.NewGuard(nil).WithLoopback(), Templates: others{},
-			}),
-			Budget:   budget.New(budget.Needs{DB: d, Hub: hub, Logger: logger, Clock: clock, Node: "n", Work: others{}, Prices: others{}}),
-			Sessions: session.New(session.Needs{DB: d, Hub: hub, Runs: others{}, Policies: others{}}),
-		})
-		f.write(func(tx *db.Tx) error {
-			err1 := seed.Add(tx, seed.Account{ID: "acme"})
-			err2 := seed.Add(tx, seed.Repo{ID: "repo", Account: "acme", Name: "app"})
-			err3 := seed.Add(tx, seed.Session{ID: f.session, Account: "acme", Repo: "repo"})
-			return errors.Join(err1, err2, err3)
-		})
-		rows := append(f.Sessions.Ops(), append(f.Keys.Ops(), f.Budget.Ops()...)...)
-		f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
-			Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
-				return policy.Actor{
-					Credential: policy.PAT, AccountID: p.Account, UserID: "ann",
-					Scopes: policy.Scopes(policy.ReadSessions, policy.ReadBilling, policy.WriteBilling, policy.SelfKeys),
-				}, nil
-			},
-			Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
-		}}, rows)
-		fn(t, f)
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) { fn(t, newFixture(t, e)) })
+	}
+}
+
+// clock is the time of the gateway and of its database.
+func (f *fixture) clock() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now
+}
+
+// later moves the clock.
+func (f *fixture) later(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = f.now.Add(d)
+}
+
+func newFixture(t *testing.T, e db.Engine) *fixture {
+	f := &fixture{t: t, session: id.New(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	f.attempt = &Attempt{SessionID: f.session, AccountID: "acme", RunID: "run"}
+	f.dsn, f.parked = dbtest.DSN(t, e), make(chan time.Time, 100)
+	f.Service = f.node()
+	f.write(func(tx *db.Tx) error {
+		err1 := seed.Add(tx, seed.Account{ID: "acme"})
+		err2 := seed.Add(tx, seed.Repo{ID: "repo", Account: "acme", Name: "app"})
+		err3 := seed.Add(tx, seed.Session{ID: f.session, Account: "acme", Repo: "repo"})
+		return errors.Join(err1, err2, err3)
 	})
+	rows := append(f.Sessions.Ops(), append(f.Keys.Ops(), f.Budget.Ops()...)...)
+	f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
+		Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
+			return policy.Actor{
+				Credential: policy.PAT, AccountID: p.Account, UserID: "ann",
+				Scopes: policy.Scopes(policy.ReadSessions, policy.ReadBilling, policy.WriteBilling, policy.SelfKeys),
+			}, nil
+		},
+		Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
+	}}, rows)
+	return f
+}
+
+// node is one more gateway on the database.
+func (f *fixture) node() *Service {
+	t, d, clock := f.t, dbtest.Open(f.t, f.dsn, db.Options{Clock: f.clock}), f.clock
+	ring, err := seal.Parse(strings.Repeat("0f", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenarios, err := scripted.ParseScenarios([]byte("scenarios:\n  - name: hello\n    steps:\n      - text: Good morning.\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger, hub := slog.New(slog.DiscardHandler), event.NewHub()
+	s := New(Needs{
+		DB: d, Logger: logger, Clock: clock, Attempts: f, Prices: llm.DefaultPrices(),
+		HTTP: llm.Config{Scripted: scripted.New(scenarios)},
+		Keys: modelkey.New(modelkey.Needs{
+			DB: d, Ring: ring, Hub: hub, Guard: dial.NewGuard(nil).WithLoopback(), Templates: others{},
+		}),
+		Budget:   budget.New(budget.Needs{DB: d, Hub: hub, Logger: logger, Clock: clock, Node: "n", Work: others{}, Prices: others{}}),
+		Sessions: session.New(session.Needs{DB: d, Hub: hub, Runs: others{}, Policies: others{}}),
+		Parking:  f,
+	})
+	t.Cleanup(s.Close)
+	return s
 }
 
 func (f *fixture) write(fn func(*db.Tx) error) {
@@ -129,14 +155,20 @@ func (f *fixture) addKey(body string) (k modelkey.BillingKey) {
 }
 
 // ask makes one model call and returns the status, the body and the fault.
-func (f *fixture) ask(token, path string) (int, string, string) {
-	f.t.Helper()
+func (f *fixture) ask(token, path string) (int, string, string) { return f.Service.ask(token, path) }
+
+func (s *Service) ask(token, path string) (int, string, string) {
+	return s.askFor(context.Background(), token, path)
+}
+
+// askFor makes one model call, which the caller may give up.
+func (s *Service) askFor(ctx context.Context, token, path string) (int, string, string) {
 	body := `{"model":"small","max_tokens":100,"messages":[{"role":"user","content":"hello"}]}`
-	req := httptest.NewRequest("POST", path, strings.NewReader(body))
+	req := httptest.NewRequestWithContext(ctx, "POST", path, strings.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
 	rec := httptest.NewRecorder()
-	f.caller.Gateway.ServeHTTP(rec, req)
+	s.caller.Gateway.ServeHTTP(rec, req)
 	return rec.Code, rec.Body.String(), rec.Header().Get(llm.FaultHeader)
 }
 
@@ -353,6 +385,8 @@ func TestProviderRefusesTheKey(t *testing.T) {
 			t.Errorf("session %+v", s)
 		}
 		refuses = false
+		f.want(chat, 429, llm.SlugAuth, "refuses the key") // it rests, and is not asked
+		f.later(30 * time.Minute)
 		f.want(chat, 200, "", "usage")
 		if got := status(); got != modelkey.OK {
 			t.Errorf("the key is %s after a call that worked", got)

@@ -22,6 +22,15 @@ func (f *fixture) Attempt(_ context.Context, token string) (Attempt, bool, error
 	return *f.attempt, true, nil
 }
 
+// Park implements Parking.
+func (f *fixture) Park(_ context.Context, p Park) error {
+	if p.RunID != "run" {
+		return fault.Missing("run")
+	}
+	f.parked <- p.Until
+	return nil
+}
+
 // others implements what sessions, keys and budgets ask of domains that have no
 // part in a call: there are no runs and no plans, and no policy file sets a limit.
 type others struct{}

@@ -13,6 +13,8 @@ type Key struct {
 	ID       string
 	Provider llm.Provider
 	BaseURL  string
+	Capacity *int64 // calls at once; nil: as many as there are
+	Health          // of which the order of candidates knows nothing: a rest is short
 
 	owner, sealed string
 	personal      bool
@@ -39,8 +41,8 @@ type Candidate struct {
 }
 
 // Candidates lists the keys that fit a wish, in the order of their use: those of the
-// person, then those of the account, each by priority and then by age, and after all
-// others those that are failing. A key of anybody else is never among them, and one of
+// person, then those of the account, each by priority, a subscription before a metered one,
+// and then by age, and after all others those that are failing. A key of anybody else is never among them, and one of
 // the person only if it can stand in for the account's: a model that is named goes to the
 // provider that the account would ask, and so does what is sent to an address of a key,
 // unless the wish names both. Nothing else in the program reads the pool to choose from it.

@@ -1,6 +1,7 @@
 package modelkey
 
 import (
+	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 )
@@ -28,9 +29,15 @@ type (
 		Provider string `json:"provider" doc:"whose API the key is for"`
 		Label    string `json:"label" doc:"name to tell it by"`
 	}
+	keyRefusedData struct {
+		Provider string `json:"provider" doc:"whose API the key is for"`
+		Label    string `json:"label" doc:"name to tell it by"`
+		Error    string `json:"error" doc:"provider_auth or provider_quota; empty: it works again"`
+		UserID   string `json:"user_id" doc:"whose key it is; empty: the account's"`
+	}
 	keyUseData struct {
 		Kind     string `json:"kind" doc:"metered or subscription"`
-		Capacity *int64 `json:"capacity" doc:"calls at once that the key is meant for; null: no limit is known"`
+		Capacity *int64 `json:"capacity" doc:"calls at once; null: no limit is known"`
 		Priority int64  `json:"priority" doc:"the lowest is used first"`
 	}
 	ownKeyAddedData struct {
@@ -64,6 +71,56 @@ var (
 	priceDeletedEvent = event.Declare[event.None]("billing.price_deleted", audience,
 		"A model has no price of the account's own any more.")
 )
+
+// RefusedEvent and RecoveredEvent tell of a key of the account that its provider begins to
+// refuse when a call goes over it, and of one that works again.
+var (
+	RefusedEvent = event.Declare[keyRefusedData]("billing.key_refused", audience,
+		"A provider refused a key of the account, or its quota is spent. It rests for a while.")
+	RecoveredEvent = event.Declare[keyRefusedData]("billing.key_recovered", audience, "A key that its provider refused works again.")
+)
+
+// OwnRefusedEvent and OwnRecoveredEvent are the same of a key of a person.
+var (
+	OwnRefusedEvent = event.Declare[keyRefusedData]("self.key_refused", ownAudience,
+		"A provider refused a key of a person, or its quota is spent. It rests for a while.")
+	OwnRecoveredEvent = event.Declare[keyRefusedData]("self.key_recovered", ownAudience,
+		"A key of a person that its provider refused works again.")
+)
+
+// turn are the events of a turn in how a key does: of the account's, and of a person's.
+type turn [2]event.Kind[keyRefusedData]
+
+var (
+	refusedEvents   = turn{RefusedEvent, OwnRefusedEvent}
+	recoveredEvents = turn{RecoveredEvent, OwnRecoveredEvent}
+)
+
+// Refusal is what a RefusedEvent or an OwnRefusedEvent tells.
+func Refusal(e event.Recorded) (label, why, userID string, err error) {
+	kind := RefusedEvent
+	if e.Kind != kind.Name() {
+		kind = OwnRefusedEvent
+	}
+	data, err := kind.Decode(e)
+	return data.Label, data.Error, data.UserID, err
+}
+
+// record records the turn of a key of tx.Account.
+func (t turn) record(tx *db.Tx, keyID, slug string) error {
+	r, ok, err := byID.Maybe(tx, tx.Account, keyID)
+	if err != nil || !ok {
+		return err
+	}
+	kind := t[0]
+	if r.UserID != "" {
+		kind = t[1]
+	}
+	return kind.Record(tx, event.Subject{ID: r.ID}, keyRefusedData{Provider: r.Provider, Label: r.Label, Error: slug, UserID: r.UserID})
+}
+
+// Settling are the events after which nobody has to look at a key that was refused.
+var Settling = []event.Any{RecoveredEvent, OwnRecoveredEvent, keyRotatedEvent, ownKeyRotatedEvent, keyDeletedEvent, ownKeyDeletedEvent}
 
 // The events of keys of people. The actor is the person.
 var (

@@ -5,6 +5,7 @@
 //
 //   - modelkey.go: the keys, the Service, and the addresses that keys may be sent to
 //   - choice.go: which keys a call may go over, and in which order
+//   - health.go: which keys rest, and until when
 //   - price.go: prices
 //   - ops.go, events.go: capabilities and events; upkeep.go: those about a key that is
 //     there, and about what a provider says; personal.go: those about keys of people
@@ -47,10 +48,11 @@ type BillingKey struct {
 	Masked         string       `json:"masked" example:"…4f2a" doc:"its last characters, to tell it by"`
 	BaseURL        *string      `json:"base_url" format:"uri" example:"null" doc:"address of the provider compatible; null for the others"`
 	Kind           string       `json:"kind" enum:"metered,subscription" doc:"metered: each call costs; subscription: calls are paid for otherwise"`
-	Capacity       *int64       `json:"capacity" example:"8" doc:"calls at once that the key is meant for, a note for people: nothing holds calls to it; null: no limit is known"`
+	Capacity       *int64       `json:"capacity" example:"8" doc:"calls at once over the key, on each node; further ones go over another key or wait; null: no limit is known"`
 	Priority       int64        `json:"priority" example:"100" doc:"the lowest is used first"`
 	Status         string       `json:"status" enum:"unverified,ok,failing" example:"ok" doc:"unverified, ok or failing; one that is failing is used where no other fits, and is ok once it works"`
 	Price          *ModelPrice  `json:"price" doc:"of whatever is called over it; null: what the price tables say"`
+	Rest           *KeyRest     `json:"rest" example:"null" doc:"why no call goes over it now, and until when; null: calls do"`
 	LastVerifiedAt *time.Time   `json:"last_verified_at" doc:"when it last began to work, or was verified; null: never"`
 	LastError      *string      `json:"last_error" example:"null" doc:"what the provider said when it refused it; null unless it is failing"`
 	CreatedAt      time.Time    `json:"created_at" doc:"when it was added"`

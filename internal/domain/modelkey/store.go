@@ -31,10 +31,11 @@ type row struct {
 	DeletedAt      *time.Time
 	Price          *db.JSON[llm.Price]
 	Version        int64
+	Health
 }
 
 const columns = `id, account_id, user_id, provider, label, base_url, masked, sealed, kind, capacity, priority, status, last_verified_at,
-	last_error, created_at, deleted_at, price, version`
+	last_error, created_at, deleted_at, price, version, ` + healthColumns
 
 var (
 	byID   = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = $1 AND id = $2`)
@@ -50,7 +51,8 @@ var (
 	// statistics plans a statement anew for each value of a parameter without a cast.
 	pool = db.Q[row](`SELECT ` + columns + ` FROM provider_keys
 		WHERE account_id = CAST($1 AS TEXT) AND user_id IN ('', CAST($2 AS TEXT)) AND deleted_at IS NULL
-		ORDER BY CASE status WHEN 'failing' THEN 1 ELSE 0 END, CASE user_id WHEN '' THEN 1 ELSE 0 END, priority, created_at, id`)
+		ORDER BY CASE status WHEN 'failing' THEN 1 ELSE 0 END, CASE user_id WHEN '' THEN 1 ELSE 0 END, priority,
+			CASE kind WHEN 'subscription' THEN 0 ELSE 1 END, created_at, id`)
 
 	deleted = db.Q[row](`SELECT ` + columns + ` FROM provider_keys
 		WHERE account_id = CAST($1 AS TEXT) AND user_id IN ('', CAST($2 AS TEXT)) AND deleted_at IS NOT NULL
@@ -60,11 +62,16 @@ var (
 		WHERE account_id = :account_id AND id = :id AND version = :version AND (status <> 'failing' OR last_error <> :error)`)
 	markOK = db.SWith[worksArgs](`UPDATE provider_keys SET status = 'ok', last_error = NULL, last_verified_at = :now
 		WHERE account_id = :account_id AND id = :id AND version = :version AND status <> 'ok'`)
+	recover = db.SWith[worksArgs](`UPDATE provider_keys SET status = 'ok', last_error = NULL, last_verified_at = :now
+		WHERE account_id = :account_id AND id = :id AND version = :version AND status = 'failing'`)
 	// confirm is markOK of one that is ok already.
-	confirm = db.S(`UPDATE provider_keys SET status = 'ok', last_error = NULL, last_verified_at = $3 WHERE account_id = $1 AND id = $2`)
+	confirm = db.S(`UPDATE provider_keys SET status = 'ok', last_error = NULL, last_verified_at = $3, rest_until = NULL, rest_since = NULL, rest_why = '',
+		rests = 0, slips = 0, probe_until = NULL, health_seq = health_seq + 1
+		WHERE account_id = $1 AND id = $2`)
 
 	replace = db.SWith[replaceArgs](`UPDATE provider_keys SET sealed = :sealed, masked = :masked, version = version + 1,
-		status = 'unverified', last_error = NULL, last_verified_at = NULL
+		status = 'unverified', last_error = NULL, last_verified_at = NULL, rest_until = NULL, rest_since = NULL, rest_why = '',
+		rests = 0, slips = 0, probe_until = NULL, health_seq = health_seq + 1
 		WHERE account_id = :account_id AND id = :id AND deleted_at IS NULL`)
 	setUse = db.SWith[row](`UPDATE provider_keys SET kind = :kind, capacity = :capacity, priority = :priority
 		WHERE account_id = :account_id AND id = :id`)
@@ -115,7 +122,7 @@ func (r row) wire() BillingKey {
 		p := shown(r.Price.V)
 		out.Price = &p
 	}
-	out.LastVerifiedAt = r.LastVerifiedAt
+	out.LastVerifiedAt, out.Rest = r.LastVerifiedAt, r.Health.wire()
 	return out
 }
 
@@ -174,7 +181,7 @@ func placeOf(key []string) (any, error) {
 
 func (r row) pooled() Key {
 	k := Key{ID: r.ID, Provider: llm.Provider(r.Provider), BaseURL: r.BaseURL, owner: owner(r.AccountID, r.UserID), sealed: r.Sealed,
-		personal: r.UserID != "", version: r.Version}
+		personal: r.UserID != "", version: r.Version, Capacity: r.Capacity, Health: r.Health}
 	if r.Price != nil {
 		k.price = &r.Price.V
 	}
@@ -184,14 +191,32 @@ func (r row) pooled() Key {
 // Note sets the status of a key after a call over it. The slug is that of the call's
 // fault, or empty for a call that worked; a fault that has other causes than the key
 // changes nothing, nor does what a call says of a secret that was replaced meanwhile.
-func Note(tx *db.Tx, account string, over llm.Route, slug string) (err error) {
+//
+// Who owns the key is told when its provider begins to refuse it, and when it works again.
+func Note(tx *db.Tx, account string, over llm.Route, slug string) error {
+	var n int64
+	var err error
+	kind := refusedEvents
 	switch slug {
 	case llm.SlugAuth, llm.SlugQuota:
-		_, err = markFailing.Exec(tx, failingArgs{AccountID: account, ID: over.ID, Error: slug, Version: over.Version})
+		before, ok, err2 := byID.Maybe(tx, account, over.ID)
+		if err2 != nil || !ok {
+			return err2
+		}
+		n, err = markFailing.Exec(tx, failingArgs{AccountID: account, ID: over.ID, Error: slug, Version: over.Version})
+		if before.Status == Failing {
+			n = 0 // they know
+		}
 	case "":
-		_, err = markOK.Exec(tx, worksArgs{AccountID: account, ID: over.ID, Version: over.Version, Now: tx.Now})
+		kind = recoveredEvents
+		if n, err = recover.Exec(tx, worksArgs{AccountID: account, ID: over.ID, Version: over.Version, Now: tx.Now}); err == nil && n == 0 {
+			_, err = markOK.Exec(tx, worksArgs{AccountID: account, ID: over.ID, Version: over.Version, Now: tx.Now})
+		}
 	}
-	return err
+	if err != nil || n == 0 {
+		return err
+	}
+	return tx.As(account, func() error { return kind.record(tx, over.ID, slug) })
 }
 
 // Sealed is the column of the sealed keys.

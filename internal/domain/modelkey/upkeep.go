@@ -25,7 +25,7 @@ const (
 		"is unverified. 400 for the provider scripted, which has none."
 	modelsDoc = "Asked of the provider now, and sorted. The key is sent there alone and kept nowhere: not in a row, a log or an " +
 		"answer that is kept for retries, so an Idempotency-Key is ignored."
-	kindDoc = "A note for people: what a call costs follows from the prices."
+	kindDoc = "Among keys of one priority a subscription is used first. What a call costs follows from the prices."
 )
 
 // upkeepOps lists the capabilities about a key of the account that is there, and about

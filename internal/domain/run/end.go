@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/session"
@@ -130,6 +131,28 @@ func Halt(tx *db.Tx, runID, kind, why string) error {
 		Run: r.ID, Attempt: int(r.Attempt), Mode: protocol.HaltGraceful, Reason: why}})
 }
 
+// Park is Halt, after which the task waits until a time without a try being counted. Only the
+// first call that halts a run decides what for.
+func Park(tx *db.Tx, runID, kind, why string, until time.Time) error {
+	r, ok, err := selectAnywhere.ForUpdate().Maybe(tx, runID)
+	if err != nil || !ok || r.EndedAt != nil || r.Halting != "" {
+		return err
+	}
+	if _, err := setParking.Exec(tx, r.ID, until); err != nil {
+		return err
+	}
+	return Halt(tx, runID, kind, why)
+}
+
+// failed settles the task of a run that has ended without success, as fail does unless the run
+// was parked.
+func (s *Service) failed(tx *db.Tx, t *task.Row, r *Row, kind, text string, fail func(*db.Tx, *task.Row, string, string) error) error {
+	if r.HaltingUntil != nil && kind == r.Halting {
+		return s.Tasks.Parked(tx, t, kind, text, *r.HaltingUntil)
+	}
+	return fail(tx, t, kind, text)
+}
+
 // Endings lists how the tries of a task of tx.Account ended, oldest first.
 func Endings(tx *db.Tx, taskID string) (out []task.Ending, err error) {
 	rows, err := selectAttempts.All(tx, tx.Account, taskID)
@@ -172,7 +195,7 @@ func (s *Service) lose(tx *db.Tx, l lease, kind, text string, confirm func(*Row)
 	if err := s.end(tx, &r, Lost, kind, text); err != nil {
 		return err
 	}
-	return s.Tasks.AttemptFailed(tx, &t, kind, text)
+	return s.failed(tx, &t, &r, kind, text, s.Tasks.AttemptFailed)
 }
 
 // Drained ends the live runs of a box that was drained and is offline, so that

@@ -356,7 +356,7 @@ func (s *Service) finish(tx *db.Tx, t *task.Row, r *Row, f Ending) error {
 	if f.Busy && (kind == task.PushRejected || kind == task.CheckoutFailed) {
 		fail = s.Tasks.HostSilent
 	}
-	if err := fail(tx, t, kind, detail(f.Error, kind)); err != nil {
+	if err := s.failed(tx, t, r, kind, detail(f.Error, kind), fail); err != nil {
 		return err
 	}
 	if kind == task.Blocked && r.WokenAt != nil && t.Status == task.Held {

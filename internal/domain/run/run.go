@@ -81,8 +81,9 @@ type Row struct {
 	ProgressAt     time.Time  // time of the newest event
 	WokenAt        *time.Time // when a message was queued while it was parked; nil once it goes on
 	EndedAt        *time.Time
-	Halting        string // failure kind of a run that was told to end; empty otherwise
-	HaltingWhy     string // the reason in words
+	Halting        string     // failure kind of a run that was told to end; empty otherwise
+	HaltingWhy     string     // the reason in words
+	HaltingUntil   *time.Time // until when its task waits, without a try being counted; nil: as Halting says
 	// By what right the box has it, see package fleet; nil for runs from before that was
 	// kept. ConsentBy and ConsentAt are of a consent.
 	BoxRight  *string

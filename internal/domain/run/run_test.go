@@ -426,3 +426,41 @@ func TestFailureKind(t *testing.T) {
 		}
 	}
 }
+
+// TestA13ParkedRunSpendsNoTry holds that a run whose keys all rest ends with its work saved,
+// also if its agent took the refusal for a failure first, and that its task waits until the
+// first key serves again with all its tries. A halt for another reason before it stays.
+func TestA13ParkedRunSpendsNoTry(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		const why = "No key of the account serves the call before then."
+		for _, state := range []string{protocol.Halted, protocol.Failed} {
+			taskID := f.create(task.KindWork)
+			st := f.claim(f.boxes[0])
+			f.mustSay(f.boxes[0], st, 1, started()...)
+			var until time.Time
+			f.write(func(tx *db.Tx) error {
+				until = tx.Now.Add(time.Hour)
+				if err := Park(tx, st.Run, task.ProviderQuota, why, until); err != nil {
+					return err
+				}
+				return Park(tx, st.Run, task.ProviderAuth, "again", until.Add(time.Hour))
+			})
+			f.mustSay(f.boxes[0], st, 5, finished(protocol.Finished{
+				State: state, Kind: map[string]string{protocol.Failed: task.AgentError}[state], Error: "429", WIP: true, Tip: strings.Repeat("a", 40), Base: strings.Repeat("b", 40),
+			}))
+			row := f.wantStatus(taskID, task.Pending)
+			if !row.NotBefore.Equal(until) || row.Charged != 0 || row.Uncharged != 0 || *row.FailureKind != task.ProviderQuota ||
+				*row.Failure != why || row.WIPSHA == nil {
+				t.Errorf("%s: %+v", state, row)
+			}
+			if r := f.run(f.boxes[0], st.Run); *r.Outcome != Interrupted || *r.FailureKind != task.ProviderQuota || *r.Error != why {
+				t.Errorf("%s: run %+v", state, r)
+			}
+			f.write(func(tx *db.Tx) error { // out of the way of the next
+				_, err := db.S(`UPDATE tasks SET not_before = 1, status = 'cancelled' WHERE id = $1`).Exec(tx, taskID)
+				return err
+			})
+		}
+	})
+}

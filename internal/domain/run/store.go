@@ -17,7 +17,7 @@ import (
 
 const columns = `id, account_id, task_id, repo_id, attempt, box_id, claim_id, state, lease_expires_at, committed_seq, isolation,
 	isolation_holds, agent, agent_version, template, model, resume_sha, agent_session, outcome, failure_kind, error, report, report_by, tip,
-	created_at, accepted_at, started_at, progress_at, woken_at, ended_at, halting, halting_why, box_right, consent_by, consent_at,
+	created_at, accepted_at, started_at, progress_at, woken_at, ended_at, halting, halting_why, halting_until, box_right, consent_by, consent_at,
 	left_out`
 
 // mayHold is the condition that the box of the run w may hold it now. What a box is given
@@ -93,6 +93,7 @@ var (
 		error = :error, report = :report, report_by = :report_by, tip = :tip, agent_session = :agent_session, ended_at = :ended_at,
 		left_out = :left_out WHERE id = :id AND ended_at IS NULL`)
 	setHalting = db.S(`UPDATE runs SET halting = $2, halting_why = $3 WHERE id = $1 AND ended_at IS NULL`)
+	setParking = db.S(`UPDATE runs SET halting_until = $2 WHERE id = $1 AND ended_at IS NULL`)
 	// wakeRun changes no row of a run that has ended, or that its box may not hold any more,
 	// so that no message is queued for one.
 	wakeRun = db.S(`UPDATE runs AS w SET woken_at = CASE WHEN state = 'parked' THEN $2 ELSE woken_at END

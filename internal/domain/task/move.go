@@ -226,6 +226,23 @@ func (s *Service) attemptFailed(tx *db.Tx, t *Row, kind, detail string, what con
 	return move(s, tx, t, Pending, requeuedEvent, requeuedData{Charged: &charged, FailureKind: &kind, WaitMS: &ms})
 }
 
+// Parked puts an in-flight task back into the queue, where it waits until a time. That counts
+// as no try.
+func (s *Service) Parked(tx *db.Tx, t *Row, kind, detail string, until time.Time) error {
+	if !KnownFailure(kind) {
+		return fmt.Errorf("task %s: unknown failure kind %q", t.ID, kind)
+	}
+	if over, err := s.rejoin(tx, t); over || err != nil {
+		return err
+	}
+	t.FailureKind, t.Failure, t.NotBefore = &kind, &detail, time.UnixMicro(0)
+	if until.After(tx.Now) {
+		t.NotBefore = until
+	}
+	ms := max(until.Sub(tx.Now), 0).Milliseconds()
+	return move(s, tx, t, Pending, requeuedEvent, requeuedData{Charged: &t.Charged, FailureKind: &kind, WaitMS: &ms})
+}
+
 // retryWhenBack puts an in-flight task back into the queue whose run could not reach the
 // repository, because the code host no longer lets the server in, or demands a permission
 // that is not granted. That counts as no try; the task waits until the repository is

@@ -132,7 +132,7 @@ func (s *said) classify(h http.Header) *Failure {
 	case s.status >= 400 && s.status < 500,
 		has(words, "invalid_request", "invalid_prompt", "validation", "not_found", "tool_use_failed", "badrequest"):
 		f.Kind = BadRequest
-		f.Elsewhere = s.status == http.StatusNotFound
+		f.Elsewhere = s.status == http.StatusNotFound || s.status == http.StatusRequestTimeout
 	default:
 		f.Kind = Server
 	}

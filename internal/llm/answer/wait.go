@@ -10,8 +10,8 @@ import (
 	"yardmaster/internal/lazy"
 )
 
-// again finds a wait in prose: "try again in 2m13s", "retry after 27 seconds".
-var again = lazy.New(`(?i)(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)?(?:ms|h|m|s))+|\d+(?:\.\d+)?(?: seconds?)?)`)
+// again finds a wait in prose: "try again in 2m13s", "reset after 2m 13s", "retry after 27 seconds".
+var again = lazy.New(`(?i)(?:try again|retry|resets?) (?:in|after) ((?:\d+(?:\.\d+)?(?:ms|d|h|m|s) ?)+|\d+(?:\.\d+)?(?: seconds?)?)`)
 
 // wait finds how long to wait before the call is made again; nil: nothing is told.
 // What names milliseconds goes before what names seconds, a header before a text,
@@ -35,7 +35,7 @@ func (s *said) wait(h http.Header) *time.Duration {
 	}
 	if m := again.FindStringSubmatch(s.text); m != nil {
 		v := strings.TrimRight(m[1], ".")
-		if d, err := time.ParseDuration(v); err == nil {
+		if d, ok := units(v); ok {
 			return notBefore(d)
 		}
 		number, _, _ := strings.Cut(v, " ")
@@ -46,15 +46,47 @@ func (s *said) wait(h http.Header) *time.Duration {
 	// The longest wait of the limits that are used up.
 	var longest *time.Duration
 	for name := range h {
-		if h.Get(name) != "0" || !strings.Contains(name, "Remaining") {
+		of, ok := usedUp(h, name)
+		if !ok {
 			continue
 		}
-		d := reset(h.Get(strings.Replace(name, "Remaining", "Reset", 1)), now, undated == nil)
+		d := reset(h.Get(of), now, undated == nil)
 		if d != nil && (longest == nil || *d > *longest) {
 			longest = d
 		}
 	}
 	return longest
+}
+
+// usedUp returns the header that tells when a limit is reset, if the named header says that
+// the limit is used up.
+func usedUp(h http.Header, name string) (reset string, ok bool) {
+	v := h.Get(name)
+	switch {
+	case v == "0" && strings.Contains(name, "Remaining"):
+		return strings.Replace(name, "Remaining", "Reset", 1), true
+	case v == "rejected" && strings.HasSuffix(name, "-Status"): // Anthropic's, of a subscription
+		return strings.TrimSuffix(name, "Status") + "Reset", true
+	case strings.HasSuffix(name, "-Used-Percent"): // OpenAI's, of a subscription
+		n, err := strconv.ParseFloat(v, 64)
+		return strings.TrimSuffix(name, "Used-Percent") + "Reset-After-Seconds", err == nil && n >= 100
+	}
+	return "", false
+}
+
+// units is a duration with spaces between its parts, and days.
+func units(v string) (time.Duration, bool) {
+	v = strings.ReplaceAll(v, " ", "")
+	days, rest, ok := strings.Cut(v, "d")
+	if !ok {
+		days, rest = "0", v
+	}
+	n, err := strconv.ParseFloat(days, 64)
+	if rest == "" {
+		rest = "0s"
+	}
+	d, err2 := time.ParseDuration(rest)
+	return time.Duration(n*float64(24*time.Hour)) + d, err == nil && err2 == nil && n < 1000
 }
 
 // maxWait is the longest wait that is believed.
@@ -74,8 +106,8 @@ func seconds(v string, unit time.Duration) (*time.Duration, bool) {
 	return notBefore(time.Duration(min(max(n, 0)*float64(unit), float64(maxWait)))), true
 }
 
-// reset is how long a limit needs, from a header that is a date, a duration or a
-// number of seconds.
+// reset is how long a limit needs, from a header that is a date, a duration, a number of
+// seconds, or one of seconds or milliseconds since 1970.
 func reset(v string, now time.Time, dated bool) *time.Duration {
 	if t, err := time.Parse(time.RFC3339, v); err == nil && dated {
 		return notBefore(t.Sub(now))
@@ -83,9 +115,17 @@ func reset(v string, now time.Time, dated bool) *time.Duration {
 	if d, err := time.ParseDuration(v); err == nil {
 		return notBefore(d)
 	}
-	if n, err := strconv.ParseFloat(v, 64); err == nil && n < 1e6 { // a larger one is a date
+	n, err := strconv.ParseFloat(v, 64)
+	switch {
+	case err != nil:
+	case n < 1e6:
 		d, _ := seconds(v, time.Second)
 		return d
+	case !dated || n > 1e14:
+	case n > 1e11: // a date, in milliseconds
+		return notBefore(time.UnixMilli(int64(n)).Sub(now))
+	default:
+		return notBefore(time.Unix(int64(n), 0).Sub(now))
 	}
 	return nil
 }

@@ -219,7 +219,7 @@ export default function Keys() {
                 ]}
               />
               <Text name="priority" label="Priority" hint="the lowest first; 100" wrong={wrong} decimal />
-              <Text name="capacity" label="Calls at once" hint="a note for people" wrong={wrong} decimal />
+              <Text name="capacity" label="Calls at once" hint="further ones go over another key" wrong={wrong} decimal />
               <Prices wrong={wrong} under="price." />
             </details>
           </>
