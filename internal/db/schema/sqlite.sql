@@ -217,7 +217,7 @@ CREATE TABLE runs (
   started_at       BIGINT,
   progress_at      BIGINT NOT NULL,
   ended_at         BIGINT
-, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT);
+, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT, pref_provider TEXT, pref_model TEXT);
 CREATE INDEX runs_task ON runs (task_id, created_at);
 CREATE INDEX runs_lease ON runs (lease_expires_at) WHERE ended_at IS NULL;
 CREATE INDEX runs_box ON runs (box_id) WHERE ended_at IS NULL;
@@ -2083,6 +2083,15 @@ CREATE TABLE log_sinks (
   created_at   BIGINT NOT NULL,
   updated_at   BIGINT NOT NULL
 );
+CREATE TABLE llm_prefs (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  user_id    TEXT NOT NULL REFERENCES users (id),
+  provider   TEXT NOT NULL,
+  model      TEXT NOT NULL, -- empty: the provider's own default
+  updated_at BIGINT NOT NULL,
+  PRIMARY KEY (account_id, user_id)
+);
+CREATE INDEX llm_prefs_user ON llm_prefs (user_id);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2210,4 +2219,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (124, 400, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (125, 401, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (126, 402, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (127, 410, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (128, 430, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

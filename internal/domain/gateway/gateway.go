@@ -5,7 +5,7 @@
 // way.
 //
 //   - gateway.go: the Service
-//   - authorize.go: from a token to a key
+//   - authorize.go, prefer.go: from a token to a key
 //   - spend.go: from a quote to the rows of its cost
 //   - conversation.go: the platform's own conversations
 //   - tap.go: who keeps copies of calls
@@ -36,6 +36,9 @@ type Attempt struct {
 	Provider  string // empty: any
 	BaseURL   string // of the provider compatible
 	Model     string // empty: the model that the call names
+	// Prefer is what the attempt began by because its person likes it best; the zero value:
+	// it began as its template says.
+	Prefer modelkey.Pref
 }
 
 // Attempts finds the attempts of runs.
