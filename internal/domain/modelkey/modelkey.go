@@ -7,7 +7,7 @@
 //   - choice.go: which keys a call may go over, and in which order
 //   - price.go: prices
 //   - ops.go, events.go: capabilities and events; upkeep.go: those about a key that is
-//     there, and about what a provider says; personal.go: those about keys of people;
+//     there, and about what a provider says; place.go: its place; personal.go: those about keys of people;
 //     pref.go: those about the model that a person likes best
 //   - store.go, store_price.go, store_pref.go: the statements
 package modelkey

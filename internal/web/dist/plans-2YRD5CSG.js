@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-RWLNC4NB.js";import"./chunk-F57K6HKA.js";import"./chunk-BBNXILCF.js";import"./chunk-XQQWDVU4.js";import"./chunk-FMKHGTGG.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-523D74SE.js";import"./chunk-6MUPZSAE.js";import"./chunk-62MDUZG7.js";import"./chunk-HOMNNTCK.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
