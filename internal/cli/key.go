@@ -38,7 +38,7 @@ func keyCommands() []tree.Command {
 			Next:    "yardmaster key view {id} shows the price of the key.",
 			Earlier: rowBefore("key"), Says: keyPriceSays,
 			Examples: []string{`yardmaster key price @last '{"input_usd": 0.2, "output_usd": 0.8}'`}},
-	)...), priceCommands()...)
+	)...), slices.Concat(upkeepCommands(key), priceCommands(), ownKeyCommands(), preferenceCommands())...)
 }
 
 // providers are the model providers that the server knows.

@@ -13,7 +13,7 @@ import (
 
 // restCommands are those of what a person or an account sets now and then, each of which is one call.
 func restCommands() []tree.Command {
-	return slices.Concat(notifyingCommands(), accessCommands(), toldCommands(), act.Commands(
+	return slices.Concat(notifyingCommands(), accessCommands(), toldCommands(), copiesCommands(), act.Commands(
 		act.Act{Words: "source linear", Summary: "where tasks with the sink linear go", Op: "integration.linear_get",
 			Next: "yardmaster source linear set --team TEAM changes it."},
 		act.Act{Words: "source linear set", Summary: "have tasks with the sink linear become issues of a team; its API key is read from standard input",

@@ -230,7 +230,7 @@ func argumentsOf(t *testing.T, c *tree.Command) []string {
 			word = "word=value"
 		case strings.Contains(name, "NAME") && strings.Contains(name, "/"):
 			word = "acme/web"
-		case name == "USD":
+		case name == "USD", name == "CALLS", name == "PRIORITY":
 			word = "5"
 		case name == "[ADDRESS]":
 			word = "bob@example.com"

@@ -27,7 +27,7 @@ func (m ModelTokens) Attempt(ctx context.Context, token string) (out gateway.Att
 		t, _, err := template.ByName(tx, of.AccountID, of.Template)
 		out = gateway.Attempt{
 			SessionID: of.SessionID, AccountID: of.AccountID, RunID: of.RunID, Person: person,
-			Provider: string(t.Provider), Model: t.Model, BaseURL: t.BaseURL,
+			Provider: string(t.Provider), Model: t.Model, BaseURL: t.BaseURL, Prefer: preferred(of.Preferred),
 		}
 		return err
 	})

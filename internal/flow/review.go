@@ -116,7 +116,7 @@ type ReviewModels struct{}
 
 // Resolve answers the template for the finder. A program that a template runs in the place
 // of an agent reviews only if the policy names the template.
-func (ReviewModels) Resolve(tx *db.Tx, named, work string) (name, gap string, err error) {
+func (ReviewModels) Resolve(tx *db.Tx, named, work, prID string) (name, gap string, err error) {
 	t, ok, err := template.ByName(tx, tx.Account, cmp.Or(named, work, template.Default))
 	switch {
 	case err != nil:
@@ -140,7 +140,11 @@ func (ReviewModels) Resolve(tx *db.Tx, named, work string) (name, gap string, er
 	case named != "":
 		return t.Name, "", nil
 	}
-	name, err = otherModel(tx, t)
+	liked, err := workPreferred(tx, prID)
+	if err != nil {
+		return "", "", err
+	}
+	name, err = otherModel(tx, t, liked)
 	return name, "", err
 }
 
@@ -150,12 +154,13 @@ func (ReviewModels) Other(tx *db.Tx, name string) (string, error) {
 	if err != nil || !ok || t.Agent == template.Command {
 		return name, err
 	}
-	return otherModel(tx, t)
+	return otherModel(tx, t, modelkey.Pref{})
 }
 
 // otherModel finds a template of another model whose agent any box has that has the agent
-// of t; else t itself.
-func otherModel(tx *db.Tx, t template.Template) (string, error) {
+// of t; else t itself. Where the work was done with a model that its person likes best,
+// another model is another one than that.
+func otherModel(tx *db.Tx, t template.Template, liked modelkey.Pref) (string, error) {
 	all, err := template.All(tx, tx.Account)
 	if err != nil {
 		return "", err
@@ -174,6 +179,9 @@ func otherModel(tx *db.Tx, t template.Template) (string, error) {
 		return ""
 	}
 	own := modelOf(t, keys[len(all)])
+	if liked.Provider != "" {
+		own = string(liked.Provider) + " " + cmp.Or(liked.Model, liked.Provider.DefaultModel())
+	}
 	for i, o := range all {
 		if other := modelOf(o, keys[i]); (o.Agent == t.Agent || o.Agent == template.Builtin) && other != "" && other != own {
 			return o.Name, nil

@@ -92,9 +92,10 @@ func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm
 		Provider: llm.Provider(a.Provider), BaseURL: a.BaseURL, Model: a.Model, Person: a.Person, APIs: []llm.API{callAPI(api)},
 	}
 	var keys []modelkey.Candidate
+	var model func(modelkey.Candidate) string
 	var prices []*llm.Prices
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		if keys, err = modelkey.Candidates(tx, a.AccountID, wish); err != nil {
+		if keys, model, err = keysFor(tx, a, wish); err != nil {
 			return err
 		}
 		prices, err = modelkey.Prices(tx, a.AccountID, keys, s.Prices)
@@ -116,7 +117,7 @@ func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm
 			}
 			return llm.Grant{}, fmt.Errorf("open key %s: %w", key.ID, err)
 		}
-		route.Model, route.Prices = a.Model, prices[i]
+		route.Model, route.Prices = model(key), prices[i]
 		out.Routes = append(out.Routes, route)
 	}
 	return out, nil

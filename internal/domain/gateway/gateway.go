@@ -5,7 +5,7 @@
 // way.
 //
 //   - gateway.go: the Service
-//   - authorize.go: from a token to a key
+//   - authorize.go, prefer.go: from a token to a key
 //   - rota.go, talks.go: which of the keys a call goes over, and when it waits for one
 //   - spend.go: from a quote to the rows of its cost
 //   - conversation.go: the platform's own conversations
@@ -38,6 +38,9 @@ type Attempt struct {
 	Provider  string // empty: any
 	BaseURL   string // of the provider compatible
 	Model     string // empty: the model that the call names
+	// Prefer is what the attempt began by because its person likes it best; the zero value:
+	// it began as its template says.
+	Prefer modelkey.Pref
 }
 
 // Attempts finds the attempts of runs.

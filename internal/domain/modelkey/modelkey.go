@@ -8,8 +8,9 @@
 //   - health.go: which keys rest, and until when
 //   - price.go: prices
 //   - ops.go, events.go: capabilities and events; upkeep.go: those about a key that is
-//     there, and about what a provider says; personal.go: those about keys of people
-//   - store.go, store_price.go: the statements
+//     there, and about what a provider says; place.go: its place; personal.go: those about keys of people;
+//     pref.go: those about the model that a person likes best
+//   - store.go, store_price.go, store_pref.go: the statements
 package modelkey
 
 import (

@@ -41,7 +41,7 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Take a key out of the pool and forget it; again is no error",
 			Doc:     "The key itself is forgotten at once and serves no further call. Deleting it again answers deleted false.",
 		}, s.delete(pooled)),
-	}, s.priceOps(), s.upkeepOps(), s.personalOps())
+	}, s.priceOps(), s.upkeepOps(), s.placeOps(), s.personalOps(), s.prefOps())
 }
 
 // whose is the owner of the pool that a capability is about: the id of a person, or

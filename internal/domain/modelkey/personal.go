@@ -58,12 +58,12 @@ func (s *Service) personalOps() []op.Op {
 			ID: "self.key_capacity_set", Method: "PATCH", Path: "/v1/me/keys/{id}/capacity", Group: selfGroup, Rule: mine,
 			Summary: "Say how many calls at once go over one of the caller's keys; null clears it",
 			Doc:     "On each node of the server. Further calls go over another key, or wait. Holds from the next call on.",
-		}, s.capacitySet),
+		}, s.capacitySet(personal)),
 		op.New(op.Row{
 			ID: "self.key_priority_set", Method: "PATCH", Path: "/v1/me/keys/{id}/priority", Group: selfGroup, Rule: mine,
 			Summary: "Place one of the caller's keys among them: the lowest priority is used first",
 			Doc:     "Holds from the next call on.",
-		}, s.prioritySet),
+		}, s.prioritySet(personal)),
 	}
 }
 
@@ -96,24 +96,6 @@ func (s *Service) ownAdd(ctx context.Context, in ownIn) (out BillingKey, err err
 		return ownKeyAddedEvent.Record(tx, event.Subject{ID: r.ID}, ownKeyAddedData{Provider: r.Provider, Label: r.Label})
 	})
 	return out, err
-}
-
-type capacityIn struct {
-	ID       string `json:"id" format:"uuid" doc:"id of the key"`
-	Capacity *int64 `json:"capacity" required:"true" minimum:"1" maximum:"256" example:"8" doc:"calls at once; null: no limit is known"`
-}
-
-func (s *Service) capacitySet(ctx context.Context, in capacityIn) (BillingKey, error) {
-	return s.use(ctx, personal(ctx), in.ID, func(to *keyUseData) { to.Capacity = in.Capacity })
-}
-
-type priorityIn struct {
-	ID       string `json:"id" format:"uuid" doc:"id of the key"`
-	Priority int64  `json:"priority" minimum:"0" maximum:"10000" example:"100" doc:"the lowest is used first"`
-}
-
-func (s *Service) prioritySet(ctx context.Context, in priorityIn) (BillingKey, error) {
-	return s.use(ctx, personal(ctx), in.ID, func(to *keyUseData) { to.Priority = in.Priority })
 }
 
 // RightsChanged forgets the keys that a user has in accounts to which they do not belong

@@ -92,7 +92,7 @@ func (s *Service) begin(tx *db.Tx, r repo.Ref, p Pull, by *string) error {
 	if known && read.HeadSHA != p.HeadSHA {
 		run.SinceSHA = read.HeadSHA
 	}
-	if run.Template, run.Blind, err = s.Models.Resolve(tx, r.Policy.Review.Template, p.Template); err != nil {
+	if run.Template, run.Blind, err = s.Models.Resolve(tx, r.Policy.Review.Template, p.Template, p.ID); err != nil {
 		return err
 	}
 	if run.Blind != "" {

@@ -275,8 +275,10 @@ func (y *yard) Stop(_ *db.Tx, taskID string) error {
 // Held tells that the tasks in y.held are.
 func (y *yard) Held(_ *db.Tx, taskID string) (bool, error) { return y.held[taskID], nil }
 
-func (y *yard) Resolve(*db.Tx, string, string) (string, string, error) { return "t", y.gap, nil }
-func (y *yard) Other(*db.Tx, string) (string, error)                   { return "other", nil }
+func (y *yard) Resolve(*db.Tx, string, string, string) (string, string, error) {
+	return "t", y.gap, nil
+}
+func (y *yard) Other(*db.Tx, string) (string, error) { return "other", nil }
 
 func (y *yard) Brains(*db.Tx, []string) (map[string]Seen, error) { return y.brains, nil }
 

@@ -106,9 +106,9 @@ type Pass struct {
 // Models tells which model would carry a pass out.
 type Models interface {
 	// Resolve answers the template for the finder: the one that the policy names, else
-	// that of the work. gap is "" if the template has a model, else GapNoCredential or
-	// GapUnresolved.
-	Resolve(tx *db.Tx, policy, work string) (template, gap string, err error)
+	// that of the work of a pull request. gap is "" if the template has a model, else
+	// GapNoCredential or GapUnresolved.
+	Resolve(tx *db.Tx, policy, work, prID string) (template, gap string, err error)
 	// Other answers a template of another model than the given one has, if the account
 	// has one, else the given one.
 	Other(tx *db.Tx, template string) (string, error)

@@ -198,6 +198,10 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*pr
 	if err != nil {
 		return nil, err
 	}
+	preferred, err := s.prefer(tx, t, start)
+	if err != nil {
+		return nil, err
+	}
 	_, err = insertRun.Exec(tx, insertRunArgs{
 		ID: r.ID, AccountID: r.AccountID, TaskID: r.TaskID, RepoID: r.RepoID, Attempt: r.Attempt, BoxID: r.BoxID,
 		ClaimID: r.ClaimID, LeaseExpiresAt: s.acceptBy(tx), Agent: start.Agent, Template: r.Template,
@@ -205,6 +209,9 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*pr
 		BoxRight: right.Kind, ConsentBy: right.UserID, ConsentAt: right.Agreed,
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := preferred.keep(tx, r.ID, start.Model); err != nil {
 		return nil, err
 	}
 	why, err := s.trigger(tx, t)
@@ -254,6 +261,13 @@ func (s *Service) repeat(tx *db.Tx, r *Row, key string) (*protocol.Start, error)
 	}
 	start, err := s.start(tx, &t, r)
 	if err != nil {
+		return nil, err
+	}
+	preferred, err := s.prefer(tx, &t, start)
+	if err != nil {
+		return nil, err
+	}
+	if err := preferred.keep(tx, r.ID, start.Model); err != nil {
 		return nil, err
 	}
 	n, err := renewLease.Exec(tx, renewLeaseArgs{

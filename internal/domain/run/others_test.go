@@ -26,10 +26,11 @@ func (related) Pulse(tx *db.Tx, taskID string) (*task.Pulse, error) { return Pul
 // to answer itself.
 type others struct {
 	f       *fixture
-	dropped []string   // boxes and accounts whose messages were deleted
-	fanout  bool       // every task is a scout of a fan-out
-	text    reach.Text // that every run is given; empty: of the account
-	deaf    bool       // marking a box as unfit fails
+	dropped []string             // boxes and accounts whose messages were deleted
+	fanout  bool                 // every task is a scout of a fan-out
+	text    reach.Text           // that every run is given; empty: of the account
+	deaf    bool                 // marking a box as unfit fails
+	prefers map[string]Preferred // by person
 	vault   func(tx *db.Tx, repoID string) ([]protocol.Secret, error)
 	settle  func(tx *db.Tx, t *task.Row, r *Row, f Ending) (bool, error)
 }
@@ -40,6 +41,14 @@ func (*others) Handle(string, func(context.Context, string, []byte) (any, error)
 
 func (*others) Template(_ *db.Tx, _, name, _ string) (Template, bool, error) {
 	return Template{Agent: "claude", Model: "m", Timeout: time.Hour, Isolation: "landlock"}, true, nil
+}
+
+func (o *others) Prefer(_ *db.Tx, _, _, person string, tpl *Template) (Preferred, error) {
+	p := o.prefers[person]
+	if p.Provider != "" {
+		tpl.Model = p.Model
+	}
+	return p, nil
 }
 
 func (*others) Policy(*db.Tx, string) (string, error)                      { return `{}`, nil }

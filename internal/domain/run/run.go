@@ -122,6 +122,9 @@ type Setup interface {
 	// Template finds an account's template, as it is for work that a person has asked for
 	// and nobody else had a part in (empty: any other); false if there is none of the name.
 	Template(tx *db.Tx, account, name, person string) (Template, bool, error)
+	// Prefer changes a template of an account to what the person likes best for whom alone
+	// the work is done, where it can be had and the template leaves it open.
+	Prefer(tx *db.Tx, account, name, person string, tpl *Template) (Preferred, error)
 	// Policy returns the policy of a repository as the session of a run keeps
 	// it.
 	Policy(tx *db.Tx, repoID string) (string, error)

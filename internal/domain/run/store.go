@@ -142,7 +142,7 @@ var (
 
 	selectAccess = db.Q[access](`SELECT w.id AS run_id, w.attempt, w.account_id, w.task_id, w.repo_id, w.box_id, w.template, w.model,
 		k.kind, k.expires_at, k.revoked_at, w.ended_at, w.outcome, t.branch, t.status AS task_status, t.kind AS task_kind, t.budget_micros,
-		s.id AS session_id, t.requested_by, t.unbound
+		s.id AS session_id, t.requested_by, t.unbound, w.pref_provider, w.pref_model
 		FROM run_tokens k JOIN runs w ON w.id = k.run_id JOIN tasks t ON t.id = w.task_id JOIN sessions s ON s.run_id = w.id
 		WHERE k.hash = $1 AND k.kind = $2 AND ` + mayHold + ` ORDER BY s.started_at, s.id LIMIT 1`)
 )
@@ -242,6 +242,8 @@ type (
 		SessionID    string
 		RequestedBy  *string
 		Unbound      bool
+		PrefProvider *string
+		PrefModel    *string
 	}
 )
 

@@ -76,6 +76,7 @@ var owner = map[string]string{
 	"kb_terms":             "domain/kb",
 	"kb_versions":          "domain/kb",
 	"lfs_objects":          "domain/lfs",
+	"llm_prefs":            "domain/modelkey",
 	"invitations":          "domain/invitation",
 	"issue_handoffs":       "domain/issue",
 	"issue_walks":          "domain/issue",

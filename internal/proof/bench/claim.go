@@ -167,6 +167,10 @@ func (alone) Template(*db.Tx, string, string, string) (runs.Template, bool, erro
 	return runs.Template{Agent: "builtin"}, true, nil
 }
 
+func (alone) Prefer(*db.Tx, string, string, string, *runs.Template) (runs.Preferred, error) {
+	return runs.Preferred{}, nil
+}
+
 func (alone) Policy(tx *db.Tx, repoID string) (string, error) {
 	r, _, err := repo.ByID(tx, repoID)
 	return fmt.Sprint(r.Policy), err

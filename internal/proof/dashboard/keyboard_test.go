@@ -104,7 +104,7 @@ func TestFirstVisitByKeyboard(t *testing.T) {
 	h.Press("g", "h")
 	h.heading("Home")
 	h.do("Add a model key")
-	h.heading("Keys")
+	h.heading("Keys and models")
 	h.reach(fields, "Provider")
 	h.Type("s")
 	h.Until("no field for a key", `!document.querySelector("main form input[type=password]")`)

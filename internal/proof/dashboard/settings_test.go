@@ -86,15 +86,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("a revoked token answers %d", resp.StatusCode)
 	}
 
-	visit(b, "/ui/settings/keys", "Keys")
-	b.See("There is no key")
-	b.Choose("provider", "scripted")
-	b.Button("Add it")
-	b.See("not used yet")
-	b.Fill("Cap for a month", "25")
-	b.Button("Set the cap")
-	b.See("of $25.00")
-	shoot(b, "keys")
+	keysAndModels(y, b)
 
 	visit(b, "/ui/settings/secrets", "Secrets")
 	b.Fill("Name", "NPM_TOKEN")
@@ -105,6 +97,45 @@ func TestSettings(t *testing.T) {
 	b.Button("Go on")
 	b.See("There is no secret")
 	content(b)
+}
+
+// keysAndModels adds a key to each pool, changes what can be changed of them, and says which
+// model ada likes best.
+func keysAndModels(y *rig.Yard, b *browser.Tab) {
+	b.T.Helper()
+	visit(b, "/ui/settings/keys", "Keys and models")
+	b.See("There is no key")
+	b.See("You have none.")
+	b.Choose("provider", "scripted")
+	b.Button("Which models?")
+	b.Until("the models", `document.querySelector("form [role=status]")?.innerText.includes("model")`)
+	b.Button("Add it")
+	b.See("not used yet")
+	b.Button("Verify")
+	b.See("The provider takes it.")
+	b.Button("Models")
+	b.Button("Change")
+	b.Fill("Priority", "7")
+	b.Button("Set the priority")
+	b.See("priority 7")
+	b.Fill("Calls at once", "4")
+	b.Button("Set the calls")
+	b.See("4 calls at once")
+	b.Choose("kind", "subscription")
+	b.Button("Set how it is paid")
+	b.See("subscription")
+	b.Fill("Cap for a month", "25")
+	b.Button("Set the cap")
+	b.See("of $25.00")
+	call[any](y, http.MethodPost, "/v1/me/keys", `{"provider": "openai", "key": "sk-0123456789abcdef", "label": "mine alone"}`)
+	call[any](y, http.MethodPut, "/v1/me/llm-pref", `{"provider": "anthropic", "model": "claude-opus-4-1"}`)
+	visit(b, "/ui/settings/keys", "Keys and models")
+	b.See("mine alone")
+	b.See("There is no key for it")
+	shoot(b, "keys")
+	b.Button("Back to the account's default")
+	b.Gone("There is no key for it")
+	b.See("Nothing is sent.")
 }
 
 // What somebody types while a form is on its way stays in its field.

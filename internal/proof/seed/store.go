@@ -223,6 +223,11 @@ var (
 	AddKey = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, masked, sealed, kind, status, created_at)
 		VALUES ($1, $2, 'anthropic', $1, '', '', 'metered', $3, 0)`)
 
+	// PutPref is what a person likes best in an account.
+	PutPref = db.SWith[PrefArgs](`INSERT INTO llm_prefs (account_id, user_id, provider, model, updated_at)
+		VALUES (:account_id, :user_id, :provider, :model, 0)
+		ON CONFLICT (account_id, user_id) DO UPDATE SET provider = excluded.provider, model = excluded.model`)
+
 	RevokeTokens = db.S(`UPDATE tokens SET revoked_at = $1`) // of every account
 	PutTemplate  = db.S(`INSERT INTO templates (account_id, name, body, created_at, updated_at) VALUES ($1, $2, $3, 0, 0)
 		ON CONFLICT (account_id, name) DO UPDATE SET body = excluded.body`)
@@ -251,3 +256,6 @@ type addIssueArgs struct {
 
 // LanesSaid lists what lanes have said of tasks.
 var LanesSaid = db.Q[string](`SELECT task_id || ' ' || lane || ' ' || metrics FROM lane_reports ORDER BY task_id`)
+
+// PrefArgs are the parameters of PutPref.
+type PrefArgs struct{ AccountID, UserID, Provider, Model string }

@@ -10,7 +10,6 @@ import {
   accountUsersList,
   askList,
   auditTail,
-  billingKeysList,
   billingUsage,
   blockerList,
   boxList,
@@ -32,6 +31,7 @@ import {
   reviewList,
   scheduleList,
   secretList,
+  selfKeysList,
   sessionList,
   taskList,
   templateList,
@@ -247,9 +247,9 @@ export const pages: Entry[] = [
   },
   {
     path: "/ui/settings/keys",
-    name: "Keys",
+    name: "Keys and models",
     section: "Settings",
-    needs: billingKeysList,
+    needs: selfKeysList,
     load: () => import("./pages/settings/keys"),
   },
   {

@@ -1,98 +1,72 @@
-// Keys: of model providers, what models cost, and what may be spent.
+// Keys and models: the account's keys and one's own, which model one likes best, what models
+// cost, what may be spent, and where copies of calls go.
 import { useState } from "preact/hooks";
 import {
-  billingKeyAdd,
-  billingKeyDelete,
-  billingKeyPriceSet,
   billingKeysList,
+  billingLogSinkGet,
   billingPriceDelete,
   billingPriceList,
   billingPriceSet,
   billingSpendCapGet,
   providers,
+  selfKeysList,
   type AccountPrice,
   type BillingKey,
   type ModelPrice,
 } from "../../client.gen";
 import { CapForm, CapMeter } from "../../cards/cap";
+import { Copies } from "../../cards/copies";
+import { KeyCard, KeyForm, own, shared, type Pool, type Provider } from "../../cards/key";
+import { Liked } from "../../cards/liked";
+import { priced, priceOf, Prices } from "../../cards/price";
 import { Stalled } from "../../cards/stalled";
 import { useList, useOne } from "../../list";
+import { query } from "../../route";
+import { may } from "../../session";
 import { useFresh } from "../../ui/every";
 import { inert } from "../../ui/ansi";
 import { Form } from "../../ui/form";
-import { gate } from "../../ui/gate";
-import { Cards, Choice, number, of, Text } from "../../ui/inputs";
-import { usd } from "../../ui/money";
+import { Cards, Choice, of, Text } from "../../ui/inputs";
 import { Act, Code, Head } from "../../ui/parts";
-import { Status } from "../../ui/status";
-import { Time } from "../../ui/time";
 
-type Provider = (typeof providers)[number];
-
-// priceOf reads the four prices of a form; none if all are empty.
-function priceOf(f: FormData): ModelPrice | undefined {
-  if (!["in", "out", "read", "write"].some((n) => of(f, n))) return undefined;
-  return {
-    input_usd: number(f, "in")!,
-    output_usd: number(f, "out")!,
-    cache_read_usd: number(f, "read"),
-    cache_write_usd: number(f, "write"),
-  };
-}
-
-function Prices(p: { wrong: (f: string) => string[] | undefined; under?: string; of?: ModelPrice | null }) {
-  const w = (name: string) => () => p.wrong((p.under ?? "") + name),
-    v = p.of;
+export default function Keys() {
   return (
     <>
-      <Text
-        name="in"
-        label="Input"
-        hint="USD for a million tokens"
-        wrong={w("input_usd")}
-        value={v?.input_usd}
-        decimal
-      />
-      <Text name="out" label="Output" wrong={w("output_usd")} value={v?.output_usd} decimal />
-      <Text
-        name="read"
-        label="Read from a cache"
-        hint="empty: as input"
-        wrong={w("cache_read_usd")}
-        value={v?.cache_read_usd}
-        decimal
-      />
-      <Text
-        name="write"
-        label="Written to a cache"
-        hint="empty: as input"
-        wrong={w("cache_write_usd")}
-        value={v?.cache_write_usd}
-        decimal
-      />
+      <Head title="Keys and models" />
+      <p class="dim">
+        Agents have no key: the server calls models for them, with the first that fits. Yours go before the account's,
+        for what you alone ask for.
+      </p>
+      {may(billingKeysList) && <Shared />}
+      <Own />
+      <h2>The model you like best</h2>
+      <p class="dim">
+        Work that you alone ask for is done with it, where its template leaves that open. Reviews and checks go as the
+        account has it.
+      </p>
+      <Liked />
+      {may(billingKeysList) && <Money />}
+      {may(billingLogSinkGet) && (
+        <>
+          <h2>Copies of calls</h2>
+          <p class="dim">
+            Prompts and answers of the account's calls can be sent to a place of your own. Secrets that the server knows
+            are taken out; no call waits for it.
+          </p>
+          <Copies />
+        </>
+      )}
     </>
   );
 }
 
-const priced = (v: ModelPrice) => `${usd(v.input_usd)} in, ${usd(v.output_usd)} out a million tokens`;
-
-export default function Keys() {
+function Shared() {
   const list = useList<BillingKey>("keys", (cursor, signal) => billingKeysList({ cursor, per_page: 50 }, { signal })),
-    [pricing, setPricing] = useState(""),
-    [provider, setProvider] = useState<Provider>("anthropic");
+    again = () => void list.load();
   useFresh(30, list);
-  const prices = useList<AccountPrice & { id: string }>("prices", async (cursor, signal) => {
-    const page = await billingPriceList({ cursor, per_page: 100 }, { signal });
-    return { ...page, data: page.data.map((x) => ({ ...x, id: x.provider + "/" + x.model })) };
-  });
-  const cap = useOne("cap", (signal) => billingSpendCapGet({}, { signal }), { counts: ["budgets"] });
   return (
     <>
-      <Head title="Keys" />
-      <p class="dim">
-        Agents have no key: the server calls models for them, with the first of these that fits. Whether a key works
-        shows with its first use.
-      </p>
+      <h2>The account's keys</h2>
       <Cards
         list={list}
         label="Model keys"
@@ -103,128 +77,57 @@ export default function Keys() {
             <Code text="yardmaster key add --provider anthropic < key.txt" />
           </>
         }
-        row={(k) => (
-          <>
-            <div>
-              <p>
-                <strong>{inert(k.label)}</strong> <span class="dim">{k.provider}</span> <code>{k.masked}</code>
-              </p>
-              <p class="dim">
-                priority {k.priority} · {k.kind}
-                {k.base_url && <> · {inert(k.base_url)}</>}
-                {k.capacity !== null && <> · {k.capacity === 1 ? "one call" : k.capacity + " calls"} at once</>} ·
-                verified <Time at={k.last_verified_at} /> · {k.price ? priced(k.price) : "price by the tables"}
-              </p>
-              {k.last_error && <p class="trouble">{inert(k.last_error)}</p>}
-              {pricing === k.id && (
-                <Form
-                  call={billingKeyPriceSet}
-                  submit="Set the price"
-                  said="It holds from the next call on."
-                  keep
-                  done={() => {
-                    setPricing("");
-                    void list.load();
-                  }}
-                  read={(f) => ({ id: k.id, price: priceOf(f) ?? null })}
-                >
-                  {(wrong) => <Prices wrong={wrong} under="price." of={k.price} />}
-                </Form>
-              )}
-            </div>
-            <div class="acts">
-              <Status
-                of={k.status === "ok" ? "verified" : k.status === "failing" ? "failed" : "waiting"}
-                say={k.status === "ok" ? "works" : k.status === "failing" ? "fails" : "not used yet"}
-              />
-              <button
-                type="button"
-                aria-expanded={pricing === k.id}
-                {...gate(billingKeyPriceSet, () => setPricing(pricing === k.id ? "" : k.id))}
-              >
-                Price
-              </button>
-              <Act
-                call={billingKeyDelete}
-                input={{ id: k.id }}
-                confirm={`Forget the key ${k.label}? It serves no further call.`}
-                done={() => {
-                  void list.load();
-                  return "Forgotten.";
-                }}
-              >
-                Delete
-              </Act>
-            </div>
-          </>
-        )}
+        row={(k) => <KeyCard of={k} pool={shared} changed={again} />}
       />
-      <h2>Add a key</h2>
-      <Form
-        call={billingKeyAdd}
-        submit="Add it"
-        said="Added. It is never shown again."
-        done={() => {
-          setProvider("anthropic");
-          void list.load();
-        }}
-        read={(f) => ({
-          provider,
-          label: of(f, "label"),
-          key: of(f, "key"),
-          base_url: of(f, "base_url"),
-          model: of(f, "model"),
-          kind: of(f, "kind") as "metered",
-          capacity: number(f, "capacity"),
-          priority: number(f, "priority"),
-          price: priceOf(f),
-        })}
-      >
-        {(wrong) => (
-          <>
-            <Choice
-              name="provider"
-              label="Provider"
-              wrong={wrong}
-              value={provider}
-              all={providers}
-              onPick={(v) => setProvider(v as Provider)}
-            />
-            {provider !== "scripted" && (
-              <Text
-                name="key"
-                label="Key"
-                hint={provider === "compatible" ? "if it needs one" : "never shown again"}
-                wrong={wrong}
-                type="password"
-              />
-            )}
-            {provider === "compatible" && (
-              <>
-                <Text name="base_url" label="Address" wrong={wrong} type="url" place="https://models.example.com/v1" />
-                <Text name="model" label="Model" hint="empty: the only one there" wrong={wrong} />
-              </>
-            )}
-            <details>
-              <summary>More</summary>
-              <Text name="label" label="Name" wrong={wrong} />
-              <Choice
-                name="kind"
-                label="Paid"
-                wrong={wrong}
-                value="metered"
-                all={[
-                  ["metered", "by the call"],
-                  ["subscription", "otherwise"],
-                ]}
-              />
-              <Text name="priority" label="Priority" hint="the lowest first; 100" wrong={wrong} decimal />
-              <Text name="capacity" label="Calls at once" hint="further ones go over another key" wrong={wrong} decimal />
-              <Prices wrong={wrong} under="price." />
-            </details>
-          </>
-        )}
-      </Form>
+      <Adds
+        name="Add a key to the account"
+        first={!!query().get("add") || (list.state.value === "ready" && !list.ids.value.length)}
+        pool={shared}
+        changed={again}
+      />
+    </>
+  );
+}
+
+function Own() {
+  const list = useList<BillingKey>("own", (cursor, signal) => selfKeysList({ cursor, per_page: 50 }, { signal })),
+    again = () => void list.load();
+  useFresh(30, list);
+  return (
+    <>
+      <h2>Your own keys</h2>
+      <Cards
+        list={list}
+        label="Your own keys"
+        empty="You have none. Your work goes over the account's."
+        row={(k) => <KeyCard of={k} pool={own} changed={again} />}
+      />
+      <Adds name="Add a key of your own" first={false} pool={own} changed={again} />
+    </>
+  );
+}
+
+// Adds is the form for a new key, which is there once it is wanted.
+function Adds(p: { name: string; first: boolean; pool: Pool; changed: () => void }) {
+  const [open, set] = useState<boolean>(),
+    is = open ?? p.first;
+  return (
+    <details open={is} onToggle={(e) => e.currentTarget.open !== is && set(e.currentTarget.open)}>
+      <summary>{p.name}</summary>
+      {is && <KeyForm pool={p.pool} changed={p.changed} />}
+    </details>
+  );
+}
+
+// Money is what may be spent, and what models cost.
+function Money() {
+  const prices = useList<AccountPrice & { id: string }>("prices", async (cursor, signal) => {
+    const page = await billingPriceList({ cursor, per_page: 100 }, { signal });
+    return { ...page, data: page.data.map((x) => ({ ...x, id: x.provider + "/" + x.model })) };
+  });
+  const cap = useOne("cap", (signal) => billingSpendCapGet({}, { signal }), { counts: ["budgets"] });
+  return (
+    <>
       <h2>What may be spent</h2>
       {cap.value.value && (
         <>
