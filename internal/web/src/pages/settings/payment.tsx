@@ -130,14 +130,18 @@ function Paid(p: { of: BillingSubscription; grace: number }) {
     <li class="item">
       <div>
         <p>
-          <strong>{named[s.kind]}</strong> <Status of={s.in_force ? "enabled" : "ended"} say={words(s.status)} />
+          <strong>{named[s.kind]}</strong>{" "}
+          <Status
+            of={s.payment_failed_at && s.in_force ? "held" : s.in_force ? "enabled" : "ended"}
+            say={words(s.status)}
+          />
         </p>
         <p class="dim">
           {s.kind === "seats" && many(s.quantity, "seat") + ", "}
           since <Time at={s.created_at} />
           {s.paid_until && (
             <>
-              , paid until <Time at={s.paid_until} />
+              , end of what was paid: <Time at={s.paid_until} />
             </>
           )}
         </p>
@@ -152,7 +156,7 @@ function Paid(p: { of: BillingSubscription; grace: number }) {
             that.
           </p>
         )}
-        {s.ends_at && s.in_force && (
+        {s.ends_at && s.in_force && !s.payment_failed_at && (
           <p class="hold">
             Ends <Time at={s.ends_at} />
           </p>
