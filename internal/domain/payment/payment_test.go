@@ -287,7 +287,8 @@ func TestProviderIsAway(t *testing.T) {
 			}
 		}
 		y.till.Fail(0)
-		y.later(sweep)
+		y.nudge(0, "evt_2", cus, accepted) // which ends the wait for another try
+		y.work()
 		if b, err := y.nodes[0].get(y.ctx, op.None{}); err != nil || b.Payment.LastError != nil {
 			y.t.Errorf("afterwards: %+v, %v", b.Payment, err)
 		}
