@@ -18,7 +18,7 @@ var Parts = []Part{
 		"models", "copies", "artifacts", "boards"}},
 	{"Boxes", []string{"boxes", "runs", "isolation", "agents"}},
 	{"Other systems", []string{"github", "sources", "webhooks", "notifications", "digests"}},
-	{"The server", []string{"operating", "configure", "backup", "limits", "proxies", "keys", "record", "people", "observe",
+	{"The server", []string{"operating", "configure", "backup", "limits", "proxies", "keys", "record", "people", "payment", "observe",
 		"metrics", "alerts", "trouble", "security", "scenarios", "chaos"}},
 }
 

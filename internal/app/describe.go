@@ -31,7 +31,7 @@ var groups = map[string]string{
 	"ask":                    "Things that are wanted and not scheduled yet.",
 	"artifact":               "Reports, pictures and builds that agents and people have stored.",
 	"audit":                  "The record of every change.",
-	"billing":                "Model keys, what is spent through them, and the monthly cap.",
+	"billing":                "The plan and what is paid for it, model keys, what is spent through them, and the monthly cap.",
 	"ci":                     "The checks of commits, which boxes run, and what they wrote.",
 	"blocker":                "What a task waits for a person to supply.",
 	"box":                    "The machines that agents run on.",

@@ -59,6 +59,7 @@ import (
 	"yardmaster/internal/domain/oss"
 	"yardmaster/internal/domain/outbox"
 	"yardmaster/internal/domain/overview"
+	"yardmaster/internal/domain/payment"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/domain/pull"
@@ -421,6 +422,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Logger: a.log, Clock: a.clock, Node: id.New(), Work: flow.BudgetWork{},
 		Prices: flow.Prices{Server: a.prices},
 	}))
+	add(&p, payment.New(a.payment(p.budget)))
 	sessions := add(&p, session.New(session.Needs{DB: a.db, Hub: a.hub, Runs: flow.SessionRuns{Runs: p.run}, Policies: flow.Policies{}}))
 	p.gateway = add(&p, gateway.New(gateway.Needs{
 		DB: a.db, Logger: a.log, Clock: a.clock, Attempts: flow.ModelTokens{Runs: p.run}, Keys: keys, Budget: p.budget, Sessions: sessions,

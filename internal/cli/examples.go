@@ -101,6 +101,8 @@ var examplesOf = sync.OnceValue(func() map[string]string {
 		"source update":              "yardmaster source update errors --label bug",
 		"source rotate":              "yardmaster source rotate errors --secret-file secret.txt",
 		"source disconnect":          "yardmaster source disconnect errors",
+		"billing view":               "yardmaster billing view",
+		"billing portal":             "yardmaster billing portal",
 		"budget view":                "yardmaster budget view",
 		"budget member":              "yardmaster budget member bob 50",
 		"budget task":                "yardmaster budget task @last 5",

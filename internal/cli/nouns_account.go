@@ -177,6 +177,13 @@ func accountCommands() []tree.Command {
 			Summary: "cap what a plan's tasks may spend together; null takes the cap away", Op: "plan.budget_set",
 			Of: noun.Called("plan"), Plain: []string{"usd"}, Done: "What the plan may spend, in US dollars: {1}.",
 			Next: "Undo: yardmaster budget plan {0} {before.budget_usd}", Before: "plan.get"},
+		act.Act{Words: "billing view", Summary: "the account's plan, what it pays for, and this month's spending", Op: "billing.get",
+			Next: "yardmaster billing checkout seats opens a page to pay on, where payment.provider is set."},
+		act.Act{Words: "billing checkout", Args: "KIND", Summary: "open a page to pay for seats or oss_donor on", Op: "billing.checkout",
+			Plain: []string{"kind"}, Next: "Open the address in a browser. yardmaster billing view shows what was paid.",
+			Examples: []string{"yardmaster billing checkout seats --quantity 4"}},
+		act.Act{Words: "billing portal", Summary: "open the page for cards, invoices and subscriptions", Op: "billing.portal",
+			Next: "Open the address in a browser within minutes. yardmaster billing view shows what became of it."},
 	))
 }
 

@@ -76,6 +76,12 @@ type Config struct {
 	CommandName    string        `key:"command-name" doc:"what people may call the server by in comments at code hosts, without the @, besides the name of its App there"`
 	GoalsRepo      string        `key:"goals-repo" doc:"HOST/OWNER/NAME of the repository whose milestones are the goals of the platform, such as github:github.com/acme/roadmap; without it there are none"`
 	SystemPrompt   string        `key:"system-prompt" doc:"what every brief of every run begins with, before the prompts of the account and the rest"`
+	StripeKey      string        `key:"stripe-secret-key" doc:"secret key of Stripe, through which accounts pay for seats; without it the server takes no payment and needs none" secret:"true"`
+	StripeHook     string        `key:"stripe-webhook-secret" doc:"secret that signs the events of the endpoint BASE/v1/billing/stripe/webhook at Stripe" secret:"true"`
+	StripeSeats    string        `key:"stripe-seat-price" doc:"id of the price of a seat at Stripe; more, with commas between, count and are not sold any more"`
+	StripeDonor    string        `key:"stripe-donor-price" doc:"id of the price of oss_donor at Stripe; more as with stripe-seat-price"`
+	StripeURL      string        `key:"stripe-url" default:"https://api.stripe.com" doc:"Stripe's API; another one for tests"`
+	PaymentGrace   int           `key:"payment-grace" default:"14" doc:"days for which what is paid for stands after a payment has failed"`
 	HeadsFile      string        `key:"audit-heads-file" doc:"file that signed heads of the record are added to; audit-heads.jsonl in the data folder when empty"`
 	HeadsEvery     time.Duration `key:"audit-heads-every" default:"1h" doc:"how often they are added, mailed and posted, if the record has grown"`
 	HeadsMail      string        `key:"audit-heads-mail" doc:"address that new heads are mailed to"`
@@ -373,7 +379,7 @@ func (c *Config) settle() error {
 	if c.Database == "" {
 		c.Database = "sqlite:" + filepath.Join(c.Data, "yardmaster.db")
 	}
-	if err := errors.Join(c.settleBlob(), c.settleGoals(), c.settleKeep(), c.settleNATS()); err != nil {
+	if err := errors.Join(c.settleBlob(), c.settleGoals(), c.settleKeep(), c.settleNATS(), c.settlePayment()); err != nil {
 		return err
 	}
 	given := 0

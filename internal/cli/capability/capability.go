@@ -30,7 +30,7 @@ var All = sync.OnceValue(func() map[string]*app.Op {
 // one of its name alone.
 var Rooms = map[string][]string{
 	"account":                {"oss", "hive"},
-	"billing":                {"modelkey", "budget", "logsink"},
+	"billing":                {"modelkey", "budget", "logsink", "payment"},
 	"box":                    {"box", "overview", "release"},
 	"config":                 {"prompt"},
 	"builtin_dashboard_sync": {"dashboard"},

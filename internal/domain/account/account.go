@@ -31,7 +31,7 @@ type Account struct {
 	Login string      `json:"login" example:"acme" doc:"its name, and the owner of its repositories"`
 	Kind  string      `json:"kind" enum:"organization,user" doc:"user: one person's own"`
 	Role  policy.Role `json:"role" enum:"viewer,member,admin,owner," doc:"the caller's role in it; empty for a machine token"`
-	Tier  string      `json:"tier" enum:"free,self_hosted,oss_verified" doc:"what it is entitled to: free does not cover private repositories"`
+	Tier  string      `json:"tier" enum:"free,team,self_hosted,oss_verified" doc:"what it is entitled to: free does not cover private repositories"`
 }
 
 // Membership is an account that a user belongs to.

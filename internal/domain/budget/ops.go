@@ -78,6 +78,9 @@ func (s *Service) capGet(ctx context.Context, _ op.None) (out SpendCap, err erro
 	return out, err
 }
 
+// Cap returns the cap of tx.Account and the state of this month.
+func (s *Service) Cap(tx *db.Tx) (SpendCap, error) { return spendCap(tx) }
+
 // spendCap is the cap of tx.Account and the state of this month.
 func spendCap(tx *db.Tx) (SpendCap, error) {
 	own, err := limitOf(tx, Account, tx.Account)

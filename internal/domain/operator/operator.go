@@ -50,11 +50,11 @@ type OrgSummary struct {
 	ID        string    `json:"id" format:"uuid" doc:"id of the account"`
 	Login     string    `json:"login" example:"acme" doc:"its name"`
 	Kind      string    `json:"kind" enum:"organization,user" doc:"user: one person's own"`
-	Tier      string    `json:"tier" enum:"free,self_hosted,oss_verified" doc:"what it is entitled to"`
-	Seats     int64     `json:"seats" example:"2" doc:"AI developers of its own: paid for, or, on the tier self_hosted, come with the server"`
+	Tier      string    `json:"tier" enum:"free,team,self_hosted,oss_verified" doc:"what it is entitled to"`
+	Seats     int64     `json:"seats" example:"2" doc:"AI developers of its own: paid for or given, or, on the tier self_hosted, come with the server"`
 	Members   int64     `json:"members" example:"5" doc:"how many people belong to it"`
 	FreeDevs  int64     `json:"free_devs" doc:"AI developers by active grants to the account, or to an owner who has no older account, on top of the seats"`
-	Billing   *string   `json:"billing" enum:"paying,comped,paused" example:"null" doc:"paused: neither seats nor free AI developers, so that nothing runs; comped: a verified open-source project, or what it has was given, whether or not the server's own seats (tier self_hosted) come with it; paying: seats of the tier free; null: seats of the server and nothing else"`
+	Billing   *string   `json:"billing" enum:"paying,comped,paused" example:"null" doc:"paused: neither seats nor free AI developers, so that nothing runs; comped: a verified open-source project, or what it has was given, whether or not the server's own seats (tier self_hosted) come with it; paying: seats of the tier free or team; null: seats of the server and nothing else"`
 	CreatedAt time.Time `json:"created_at" doc:"when it was made"`
 }
 

@@ -94,8 +94,8 @@ func (s *Service) Ops() []op.Op {
 			Group:   group,
 			Rule:    write,
 			Summary: "Set an account's tier",
-			Doc: "The tier decides whether private repositories are covered. The change stands in " +
-				"the account's audit log.",
+			Doc: "The tier decides whether private repositories are covered. An account that pays for seats is given team whenever it is " +
+				"free; no other tier is touched by payments. The change stands in the account's audit log.",
 		}, s.setTier),
 		op.New(op.Row{
 			ID:      "account.set_seats",
@@ -105,7 +105,7 @@ func (s *Service) Ops() []op.Op {
 			Rule:    write,
 			Summary: "Set how many AI developers an account pays for",
 			Doc: "Seats are how many agents the account may run at once, with those of its grants. Runs that go on beyond a " +
-				"lower number are not stopped.",
+				"lower number are not stopped. When what the account pays for changes, the greater of both numbers holds.",
 		}, s.setSeats),
 		op.New(op.Row{
 			ID:      "account.set_spend_cap",
@@ -271,7 +271,7 @@ func change[T any](
 
 type tierIn struct {
 	ID      string `json:"id" format:"uuid" doc:"id of the account"`
-	Tier    string `json:"tier" enum:"free,self_hosted,oss_verified" doc:"what it is to be entitled to"`
+	Tier    string `json:"tier" enum:"free,team,self_hosted,oss_verified" doc:"what it is to be entitled to"`
 	Confirm bool   `json:"confirm" doc:"must be true"`
 }
 

@@ -29,7 +29,7 @@ type orgRow struct {
 // free_devs.
 const howPaid = `CASE WHEN seats + free_devs = 0 THEN 'paused'
 	WHEN tier = 'oss_verified' OR free_devs > 0 AND (seats = 0 OR tier = 'self_hosted') THEN 'comped'
-	WHEN tier = 'free' THEN 'paying' END`
+	WHEN tier IN ('free', 'team') THEN 'paying' END`
 
 // selectOrgs selects accounts. The time that the builder gets decides which grants
 // are active.

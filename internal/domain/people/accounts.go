@@ -52,6 +52,10 @@ func SetSpendCap(tx *db.Tx, accountID string, micros *int64) error {
 	return err
 }
 
+// Seats returns how many AI developers an account has of its own. It returns db.ErrNoRows if
+// there is no such account.
+func Seats(tx *db.Tx, accountID string) (int64, error) { return seatsOf.One(tx, accountID) }
+
 // SetSeats sets how many AI developers an account pays for.
 func SetSeats(tx *db.Tx, accountID string, seats int64) error {
 	_, err := setSeats.Exec(tx, accountID, seats)

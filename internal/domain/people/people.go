@@ -13,6 +13,7 @@ import (
 // Tiers of an account. Every tier but TierFree covers private repositories.
 const (
 	TierFree       = "free"
+	TierTeam       = "team" // seats are paid for
 	TierSelfHosted = "self_hosted"
 	TierOSS        = "oss_verified"
 )

@@ -56,6 +56,7 @@ var (
 	lockAccount    = db.Q[string](`SELECT id FROM accounts WHERE id = $1`).ForUpdate()
 	insertAccount  = db.SWith[insertAccountArgs](`INSERT INTO accounts (id, login, kind, tier, seats, created_at)
 		VALUES (:id, :login, :kind, :tier, :seats, :created_at)`)
+	seatsOf     = db.Q[int64](`SELECT seats FROM accounts WHERE id = $1`)
 	setSeats    = db.S(`UPDATE accounts SET seats = $2 WHERE id = $1`)
 	setSpendCap = db.S(`UPDATE accounts SET spend_cap_micros = $2 WHERE id = $1`)
 	// The time of the review is kept while the account is verified.

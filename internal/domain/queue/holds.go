@@ -114,8 +114,8 @@ func (f *facts) own(t *task.Row) []task.Hold {
 			"git cannot have the branches svc/… of agents beside it", nil)
 	}
 	if r := f.repos[t.RepoID]; r.Enabled && r.Uncovered {
-		add(task.HoldPlan, r.UncoveredAt, "the account is verified as an open-source project, or an operator of the server gives it a tier "+
-			"that covers private repositories (account.set_tier)",
+		add(task.HoldPlan, r.UncoveredAt, "the account is verified as an open-source project, pays for seats (billing.checkout), or an operator of the "+
+			"server gives it a tier that covers private repositories (account.set_tier)",
 			&task.Clear{Capability: "account.oss_verification_apply", Args: map[string]string{}})
 	}
 	switch n, ok := f.need(t); {

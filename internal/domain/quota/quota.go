@@ -81,6 +81,10 @@ var byTier = map[string]Limits{
 		GitBytes: 2 * gib, ObjectBytes: gib, RecordBytes: 512 * mib, Records: 1_000_000, Repos: 100, Tokens: 200, PersonTokens: 50,
 		Boxes: 25, WritesPerMinute: 1200,
 	},
+	people.TierTeam: {
+		GitBytes: 50 * gib, ObjectBytes: 50 * gib, RecordBytes: 8 * gib, Records: 20_000_000, Repos: 1000, Tokens: 1000, PersonTokens: 50,
+		Boxes: 200, WritesPerMinute: 4800,
+	},
 	people.TierOSS: {
 		GitBytes: 20 * gib, ObjectBytes: 10 * gib, RecordBytes: 4 * gib, Records: 10_000_000, Repos: 500, Tokens: 500, PersonTokens: 50,
 		Boxes: 100, WritesPerMinute: 2400,

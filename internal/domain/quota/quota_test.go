@@ -72,6 +72,7 @@ var uncounted = map[string]string{
 	"meta": "server", "notification_choices": "seat", "notification_mails": "expires", "notification_people": "seat",
 	"oauth_codes": "expires", "oauth_devices": "expires", "onboarding": "seat", "operator_trail": "server", "org_sso": "seat",
 	"oss_applications": "seat", "password_links": "expires", "personal_prompts": "seat", "plan_edges": "part", "plan_fanout_tasks": "part",
+	"payment_customers": "seat", "payment_events": "expires", "paid_subscriptions": "part",
 	"plan_fanouts":       "part",
 	"plan_file_switches": "seat", "plan_progress": "part", "prices": "seat", "provider_keys": "seat", "push_messages": "expires",
 	"push_subscriptions": "seat", "queue_depths": "seat", "queue_lanes": "part", "repo_bindings": "seat",

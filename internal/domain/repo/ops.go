@@ -223,7 +223,9 @@ func Covered(tx *db.Tx) error {
 	if account.Tier == people.TierFree {
 		return fault.New(fault.PaymentRequired, "",
 			"The tier free does not cover private repositories, which all of the built-in host are. "+
-				"Apply as an open-source project with POST /v1/oss/verification (account.oss_verification_apply), or have an operator of the server set another tier (account.set_tier).")
+				"Apply as an open-source project with POST /v1/oss/verification (account.oss_verification_apply), pay for seats with "+
+				"POST /v1/billing/checkout (billing.checkout) where the server takes payment, or have an operator of the server set "+
+				"another tier (account.set_tier).")
 	}
 	return nil
 }

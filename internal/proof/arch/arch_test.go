@@ -77,7 +77,7 @@ var edges = map[string]string{
 	"webpush/pushtest": "webpush",
 
 	"inbound": "client/inert secretscan",
-	"linear":  "",
+	"linear":  "", "stripe": "",
 
 	"codehost":         "fault lazy",
 	"codehost/builtin": "codehost codehost/gitfolder codehost/smarthttp fault observe",
@@ -119,7 +119,7 @@ var edges = map[string]string{
 	"app": "proxies api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
 		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/due db/lease db/meta dial domain/* event event/hashchain " +
 		"event/notary fault flow hook id idp linear llm " +
-		"llm/scripted mail observe observe/telemetry policy rlimit seal seal/keys secretscan web webpush",
+		"llm/scripted mail observe observe/telemetry policy rlimit seal seal/keys secretscan stripe web webpush",
 	"demo":                 "app box child client config",
 	"proof/lab":            "app cli/machine demo proof/chaos proof/chaos/astray proof/github",
 	"proof/chaos":          "box child client proof/chaos/astray proof/loopback",
@@ -148,10 +148,10 @@ var edges = map[string]string{
 	"proof/chance":   "",
 	"proof/browser":  "proof/patience",
 	"proof/loopback": "",
-	"proof/program":  "",
-	"proof/odd":      "",
-	"proof/bundle":   "proof/npm",
-	"proof/parts":    "proof/browser proof/npm",
+	"proof/program":  "", "proof/till": "",
+	"proof/odd":    "",
+	"proof/bundle": "proof/npm",
+	"proof/parts":  "proof/browser proof/npm",
 
 	"proof/provider": "id",
 	"proof/recorded": "",
@@ -165,7 +165,7 @@ var edges = map[string]string{
 
 // foundation lists what any domain may import. All other domains build on the rows of people.
 const foundation = "api/limit api/op blob calendar client/inert clock codehost codehost/pace codehost/smarthttp db db/due dial domain/measure domain/people event fault flake gitlfs gitmodules hook id idp inbound jsonschema " +
-	"lazy linear llm llm/sink mail minisign money needs observe policy protocol reach seal seal/keys secretscan stencil web webpush"
+	"lazy linear llm llm/sink mail minisign money needs observe policy protocol reach seal seal/keys secretscan stencil stripe web webpush"
 
 // between lists the domains that import another one, and why a function wired in app would not do.
 var between = map[string]string{
@@ -300,6 +300,8 @@ func TestHTTP(t *testing.T) {
 
 		"idp":              "asks identity providers",
 		"linear":           "calls Linear",
+		"stripe":           "calls Stripe",
+		"proof/till":       "is Stripe, to the tests",
 		"hook":             "sends events to addresses of customers",
 		"webpush":          "sends messages to browsers",
 		"webpush/pushtest": "is a push service, to the tests",

@@ -41,6 +41,7 @@ var functions = map[string]string{
 	"gateway.Needs.Clock":     "is the platform's clock",
 	"lfs.Needs.Clock":         "is the platform's clock",
 	"logsink.Needs.Clock":     "is the platform's clock",
+	"payment.Needs.Clock":     "is the platform's clock",
 	"quota.Needs.Clock":       "is the platform's clock",
 	"oauth.Needs.Used":        "the scopes in use are known when the last domain is made",
 	"service.Needs.Document":  "is made of the rows of all domains, once",

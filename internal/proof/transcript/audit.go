@@ -227,6 +227,9 @@ var ofSessions = map[string]string{
 // code host are shown by the test of app that walks a pull request at GitHub.
 var needsHost = map[string]string{
 	"ask.approve":            "no call files an ask of a run; a test of ask lets one in",
+	"billing.stripe_webhook": "Stripe signs what it delivers; the tests of the domain deliver",
+	"billing.checkout":       "Stripe makes the page; a test of app opens one",
+	"billing.portal":         "Stripe makes the page; a test of app opens one",
 	"inbound.github":         "the host signs what it delivers",
 	"integration.linear_set": "Linear is asked about the key",
 	"code_host.replay":       "there is something to replay once the host has delivered it",

@@ -10,6 +10,7 @@ import {
   accountUsersList,
   askList,
   auditTail,
+  billingGet,
   billingUsage,
   blockerList,
   boxList,
@@ -251,6 +252,13 @@ export const pages: Entry[] = [
     section: "Settings",
     needs: selfKeysList,
     load: () => import("./pages/settings/keys"),
+  },
+  {
+    path: "/ui/settings/payment",
+    name: "Plan and payment",
+    section: "Settings",
+    needs: billingGet,
+    load: () => import("./pages/settings/payment"),
   },
   {
     path: "/ui/settings/sso",

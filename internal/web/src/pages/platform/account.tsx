@@ -118,7 +118,7 @@ export default function PlatformAccount(p: PageProps) {
               label="Tier"
               wrong={wrong}
               value={a.tier}
-              all={["free", "self_hosted", "oss_verified"]}
+              all={["free", "team", "self_hosted", "oss_verified"]}
             />
             <Sure name={a.login} wrong={wrong} />
           </>

@@ -1,0 +1,67 @@
+package app
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/proof/patience"
+	"yardmaster/internal/proof/till"
+)
+
+// billing is what an account has and pays for, as far as this test looks.
+type billing struct {
+	Tier  string
+	Seats int64
+	Donor bool `json:"oss_donor"`
+}
+
+// An account of a server that takes payment pays for seats at Stripe. Then its private repositories
+// are covered, and the pages of Stripe open; nothing of the server's key is told.
+func TestPaymentCoversPrivateRepositories(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
+		far := till.Open(t)
+		y := start(t, e, append(flags, "--stripe-url", far.URL, "--stripe-secret-key", till.Key, "--stripe-webhook-secret", till.Secret,
+			"--stripe-seat-price", "price_seat", "--stripe-donor-price", "price_donor")...)
+		operator := y.operator()
+		y.send("PUT", "/v1/admin/accounts/"+y.acct+"/tier", operator, `{"tier": "free", "confirm": true}`).want(200)
+		y.send("PUT", "/v1/admin/accounts/"+y.acct+"/seats", operator, `{"seats": 1, "confirm": true}`).want(200)
+		y.push("acme/web", map[string]string{"README": "hello\n"})
+		refused := y.send("PATCH", "/v1/repos/acme/web", y.owner, `{"enabled": true}`).want(402)
+		if !bytes.Contains(refused.body, []byte("billing.checkout")) {
+			t.Errorf("the way out is not named: %s", refused.body)
+		}
+		var page struct{ URL string }
+		decode(t, y.send("POST", "/v1/billing/checkout", y.owner, `{"kind": "seats", "quantity": 3}`).want(201), &page)
+		if !strings.HasPrefix(page.URL, "https://checkout.stripe.com/") {
+			t.Errorf("the page is %q", page.URL)
+		}
+		y.send("POST", "/v1/billing/portal", y.owner, "").want(201)
+		end := time.Now().Add(24 * time.Hour)
+		far.Has("cus_till1", till.Subscription{ID: "sub_1", Status: "active", Price: "price_seat", Quantity: 3, PeriodEnd: end},
+			till.Subscription{ID: "sub_2", Status: "active", Price: "price_donor", Quantity: 1, PeriodEnd: end})
+		body := till.Event("evt_1", "customer.subscription.created", "cus_till1")
+		for _, kind := range []string{"accepted", "known"} {
+			var out struct{ Kind string }
+			decode(t, y.send("POST", "/v1/billing/stripe/webhook", "", string(body),
+				"Stripe-Signature", till.Sign(body, till.Secret, time.Now())).want(http.StatusOK), &out)
+			if out.Kind != kind {
+				t.Errorf("the event is %s, not %s", out.Kind, kind)
+			}
+		}
+		patience.Until(t, "what was paid counts", func() bool {
+			var now billing
+			decode(t, y.send("GET", "/v1/billing", y.owner, "").want(200), &now)
+			return now == billing{Tier: "team", Seats: 3, Donor: true}
+		})
+		y.send("PATCH", "/v1/repos/acme/web", y.owner, `{"enabled": true}`).want(200)
+		told := y.send("GET", "/v1/audit/events?per_page=100", y.owner, "").want(200)
+		if !bytes.Contains(told.body, []byte("billing.plan_changed")) || bytes.Contains(told.body, []byte("canary")) {
+			t.Errorf("the record is %s", told.body)
+		}
+	})
+}

@@ -1,0 +1,44 @@
+package payment
+
+import (
+	"time"
+
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+// audience is everybody who sees what the account pays.
+var audience = event.Audience(policy.ReadBilling)
+
+// The data of events.
+type (
+	begunData struct {
+		Kind     string `json:"kind" enum:"seats,oss_donor" doc:"what is to be paid for"`
+		Quantity int64  `json:"quantity" doc:"how many"`
+	}
+	subscriptionData struct {
+		Kind      string     `json:"kind" enum:"seats,oss_donor" doc:"what is paid for"`
+		Status    string     `json:"status" enum:"incomplete,incomplete_expired,trialing,active,past_due,unpaid,canceled,paused" doc:"in Stripe's words"`
+		Quantity  int64      `json:"quantity" doc:"how many are subscribed to"`
+		Seats     int64      `json:"seats" doc:"how many count now; 0 of a donor"`
+		InForce   bool       `json:"in_force" doc:"whether it counts"`
+		FailedAt  *time.Time `json:"payment_failed_at" doc:"since when a payment is waited for; null: none is"`
+		CancelsAt *time.Time `json:"cancels_at" doc:"when it ends by itself; null: it goes on"`
+	}
+	planData struct {
+		TierFrom  string `json:"tier_from" enum:"free,team,self_hosted,oss_verified" doc:"the tier before"`
+		Tier      string `json:"tier" enum:"free,team,self_hosted,oss_verified" doc:"the tier from now on"`
+		SeatsFrom int64  `json:"seats_from" doc:"the account's AI developers before"`
+		Seats     int64  `json:"seats" doc:"from now on"`
+	}
+)
+
+// The events of payment. The object of a subscription's is its id at Stripe, of the others the
+// account.
+var (
+	begunEvent    = event.Declare[begunData]("billing.checkout_begun", audience, "Somebody went to pay for a subscription.")
+	portalEvent   = event.Declare[event.None]("billing.portal_opened", audience, "Somebody went to look after the account's payment.")
+	changedEvent  = event.Declare[subscriptionData]("billing.subscription_changed", audience, "A subscription of the account changed.")
+	entitledEvent = event.Declare[planData]("billing.plan_changed", audience,
+		"What the account pays for has changed its tier or its AI developers.")
+)
