@@ -76,7 +76,8 @@ func TestCheck(t *testing.T) {
 func TestIntroducer(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
-		"func name(", "func (s *Service) name() error {", "\tname string // a field", "const name = 1", "var name int", "\tname = 1", "name := 2",
+		"func name(", "func (s *Service) name() error {", "\tname string // a field", "const name = 1", "var name int",
+		"\tname = 1", "name := 2",
 		"name: 3", `"name": 3,`, "- name: x", "export NAME=1", "NAME ?= 1", "def name(self):", "    async name() {", "name() {", "name()",
 		"class name extends Base {", "pub fn name(&self) -> i32 {", "public static int name(int a) {", "#define name 1",
 		`flag.Int("name", 1, "")`, "Port int `yaml:\"name\"`", `parser.add_argument("--name")`, `os.Getenv("NAME")`, "| `name` | 3 |",

@@ -19,10 +19,6 @@ type Searcher interface {
 	// no line break or NUL. Search stops at a limit or when ctx ends, and answers what it has
 	// found by then. It fails with ErrNotFound if there is no such commit.
 	Search(ctx context.Context, r Repo, rev string, words []string) (Found, error)
-
-	// Renamed tells which paths of one commit are others in another one, as git judges by what is
-	// in the files. It fails with ErrNotFound if one of the commits is not there.
-	Renamed(ctx context.Context, r Repo, from, to string) (map[string]string, error)
 }
 
 // Tree is what there is at a commit.

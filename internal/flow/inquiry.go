@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/gateway"
@@ -23,6 +24,7 @@ type InquiryModel struct {
 func (j InquiryModel) Begin(ctx context.Context, m inquiry.Matter) (inquiry.Talk, error) {
 	o := gateway.Opening{
 		AccountID: m.AccountID, RepoID: m.RepoID, RequestedBy: m.RequestedBy, Trigger: "question", Kind: "ask", MaxTokens: maxReply,
+		Longest: 10 * time.Minute,
 	}
 	if err := choose(ctx, j.DB, &o); err != nil {
 		return nil, err

@@ -23,12 +23,3 @@ func (h *Host) Search(ctx context.Context, r codehost.Repo, rev string, words []
 	}
 	return dir.Search(ctx, rev, words)
 }
-
-// Renamed implements codehost.Searcher.
-func (h *Host) Renamed(ctx context.Context, r codehost.Repo, from, to string) (map[string]string, error) {
-	dir, err := h.open(r)
-	if err != nil {
-		return nil, err
-	}
-	return dir.Renamed(ctx, from, to)
-}

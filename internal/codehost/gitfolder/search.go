@@ -151,20 +151,3 @@ func (dir Folder) records(ctx context.Context, args []string, next func(*bufio.R
 	}
 	return waited
 }
-
-// Renamed answers as codehost.Searcher says.
-func (dir Folder) Renamed(ctx context.Context, from, to string) (map[string]string, error) {
-	shas, err := dir.Resolve(ctx, from, to)
-	if err != nil {
-		return nil, err
-	}
-	out, err := dir.Output(ctx, "diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--name-status", shas[0], shas[1])
-	if err != nil {
-		return nil, err
-	}
-	f, renamed := fields(out), map[string]string{}
-	for i := 0; i+2 < len(f); i += 3 {
-		renamed[f[i+1]] = f[i+2]
-	}
-	return renamed, nil
-}

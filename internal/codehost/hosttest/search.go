@@ -43,15 +43,10 @@ func search(t *testing.T, c clone) {
 	if none := must(h.Search(ctx, r, "main", nil))(t); len(none.Lines) > 0 || none.Commit != second {
 		t.Errorf("no words found %+v", none)
 	}
-	if renamed := must(h.Renamed(ctx, r, first, second))(t); !maps.Equal(renamed, map[string]string{"a.txt": "src/moved.txt"}) {
-		t.Errorf("renamed: %v", renamed)
-	}
 	for _, rev := range []string{"gone", strings.Repeat("1", 40), "--help", ""} {
 		_, err := h.Tree(ctx, r, rev)
 		wants(t, "the tree at "+rev, err, codehost.ErrNotFound)
 		_, err = h.Search(ctx, r, rev, []string{"port"})
 		wants(t, "a search at "+rev, err, codehost.ErrNotFound)
-		_, err = h.Renamed(ctx, r, "main", rev)
-		wants(t, "renamed at "+rev, err, codehost.ErrNotFound)
 	}
 }

@@ -101,7 +101,8 @@ func newYard(t *testing.T, d *db.DB, files map[string]string, pages near) *yard 
 	err := d.Write(t.Context(), func(tx *db.Tx) error {
 		for _, row := range []seed.Row{
 			seed.Account{ID: "acme"}, seed.Account{ID: "rival"}, seed.Repo{ID: "web", Account: "acme"},
-			seed.Repo{ID: "bare", Account: "acme"}, seed.Repo{ID: "off", Account: "acme", Disabled: true}, seed.Repo{ID: "shop", Account: "rival"},
+			seed.Repo{ID: "bare", Account: "acme"}, seed.Repo{ID: "off", Account: "acme", Disabled: true},
+			seed.Repo{ID: "shop", Account: "rival"},
 		} {
 			if err := seed.Add(tx, row); err != nil {
 				return err
