@@ -42,7 +42,8 @@ func TestFind(t *testing.T) {
 		{"nothing changed", serve, map[string]string{"a.go": before}, nil, Same, "a.go:3-4"},
 		{"lines came above", serve, map[string]string{"a.go": more}, nil, Moved, "a.go:5-6"},
 		{"it was indented", serve, map[string]string{"a.go": strings.ReplaceAll(before, "\n", "\n\t\t")}, nil, Same, "a.go:3-4"},
-		{"blank lines came", serve, map[string]string{"a.go": strings.ReplaceAll(before, "over.\n", "over.\n\n")}, nil, Moved, "a.go:3-5"},
+		{"blank lines came", serve, map[string]string{"a.go": strings.ReplaceAll(before, "over.\n", "over.\n\n")}, nil,
+			Moved, "a.go:3-5"},
 		{"the file was renamed", serve, map[string]string{"b.go": before}, map[string]string{"a.go": "b.go"}, Elsewhere, "b.go:3-4"},
 		{"renamed and changed", serve, map[string]string{"b.go": more}, map[string]string{"a.go": "b.go"}, Elsewhere, "b.go:5-6"},
 		{"it went to another file", serve, map[string]string{"a.go": "package ferry\n", "c.go": more}, nil, Elsewhere, "c.go:5-6"},
@@ -55,7 +56,8 @@ func TestFind(t *testing.T) {
 		{"twins, one of which is gone", short, map[string]string{"a.go": "if closed {\nreturn nil\n}\nreturn 7\n"}, nil, Edited, ""},
 		{"a short one is not looked for elsewhere", line, map[string]string{"a.go": "x\n", "b.go": before}, nil, Edited, ""},
 		{"a short one among strangers is another", line, map[string]string{"a.go": "a\nb\nreturn listen()\nc\nd\n"}, nil, Edited, ""},
-		{"the twin that another file had before", serve, map[string]string{"a.go": "x\n", "old.go": before + "\n// more\n"}, nil, Edited, ""},
+		{"the twin that another file had before", serve, map[string]string{"a.go": "x\n", "old.go": before + "\n// more\n"}, nil,
+			Edited, ""},
 	} {
 		old := map[string]string{"a.go": before, "old.go": before}
 		trees := &Trees{Old: map[string]string{}, New: map[string]string{}, Renamed: c.renamed}
