@@ -43,6 +43,7 @@ import (
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/hive"
 	"yardmaster/internal/domain/hosttoken"
+	"yardmaster/internal/domain/inquiry"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/issue"
@@ -433,6 +434,10 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Logger: a.log, Judge: flow.TriageModel{DB: a.db, Gateway: p.gateway},
 		Queue: flow.AskQueue{Tasks: p.task, Queue: p.queue, Hosts: a.hosts}, Boxes: flow.AskBoxes{},
 		Plans: flow.AskPlans{Plans: p.plan, Hosts: a.hosts}, Budgets: flow.JudgeStops{}, Issues: flow.AskIssues{Issues: p.issue},
+	}))
+	add(&p, inquiry.New(inquiry.Needs{
+		DB: a.db, Logger: a.log, Hosts: a.hosts, Model: flow.InquiryModel{DB: a.db, Gateway: p.gateway}, Pages: flow.InquiryPages{},
+		Rate: slots{counts: a.limits(), name: "questions", most: inquiry.PerMinute},
 	}))
 	p.blocker = add(&p, blocker.New(blocker.Needs{
 		DB: a.db, Ring: a.ring, BaseURL: a.base, Repos: flow.BlockerRepos{}, Vault: flow.BlockerVault{Service: vaults},

@@ -135,10 +135,22 @@ func (j TriageModel) Begin(ctx context.Context, m ask.Matter) (ask.Talk, error) 
 		AccountID: m.AccountID, RepoID: m.RepoID, RequestedBy: m.RequestedBy, Trigger: "ask", Kind: "triage",
 		MaxTokens: maxVerdict, Before: m.Before,
 	}
-	err := j.DB.Read(db.WithAccount(ctx, m.AccountID), func(tx *db.Tx) error {
+	if err := choose(ctx, j.DB, &o); err != nil {
+		return nil, err
+	}
+	talk, err := j.Gateway.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return talk, nil
+}
+
+// choose names the model of a session: that of the template that its repository wishes for.
+func choose(ctx context.Context, d *db.DB, o *gateway.Opening) error {
+	return d.Read(db.WithAccount(ctx, o.AccountID), func(tx *db.Tx) error {
 		wish := template.Default
-		if m.RepoID != "" {
-			r, ok, err := repo.ByID(tx, m.RepoID)
+		if o.RepoID != "" {
+			r, ok, err := repo.ByID(tx, o.RepoID)
 			if err != nil {
 				return err
 			}
@@ -152,14 +164,6 @@ func (j TriageModel) Begin(ctx context.Context, m ask.Matter) (ask.Talk, error) 
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	talk, err := j.Gateway.Open(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return talk, nil
 }
 
 // WakeAsk takes up the ask again whose judge's session a limit let go on.

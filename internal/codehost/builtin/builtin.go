@@ -60,6 +60,7 @@ var (
 	_ codehost.Host      = (*Host)(nil)
 	_ codehost.Branches  = (*Host)(nil)
 	_ codehost.Defaulter = (*Host)(nil)
+	_ codehost.Searcher  = (*Host)(nil)
 )
 
 // New makes a Host. It fails unless git is installed and can merge without a work

@@ -125,6 +125,7 @@ var (
 	_ codehost.Feed      = (*Host)(nil)
 	_ codehost.GitAccess = (*Host)(nil)
 	_ codehost.People    = (*Host)(nil)
+	_ codehost.Searcher  = (*Host)(nil)
 )
 
 // patience is how long an answer of the API may take.

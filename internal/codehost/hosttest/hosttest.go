@@ -83,7 +83,7 @@ func Run(t *testing.T, site func(t *testing.T) Site) {
 	for name, part := range map[string]func(*testing.T, clone){
 		"empty": empty, "first": first, "read": read, "compare": compare, "merge": merge, "conflict": conflict,
 		"write": write, "delete": deletes,
-		"stack": stack, "above": above,
+		"stack": stack, "above": above, "search": search,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

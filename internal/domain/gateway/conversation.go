@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/modelkey"
@@ -38,6 +39,9 @@ type Opening struct {
 	// Before is the session of an earlier try, which Open ends as lost if it is still
 	// open; empty: none.
 	Before string
+	// Longest is how long a conversation of this kind takes at most: Open ends those of the
+	// account that are open for longer, as lost. Zero: none.
+	Longest time.Duration
 }
 
 // Open begins a conversation, which the caller ends with End. It fails with
@@ -49,6 +53,11 @@ func (s *Service) Open(ctx context.Context, o Opening) (*Conversation, error) {
 	err := s.DB.Write(db.WithAccount(ctx, o.AccountID), func(tx *db.Tx) (err error) {
 		if o.Before != "" {
 			if err := s.Sessions.EndOwn(tx, o.Before, "lost"); err != nil {
+				return err
+			}
+		}
+		if o.Longest > 0 {
+			if err := s.Sessions.EndLost(tx, o.Kind, o.Longest); err != nil {
 				return err
 			}
 		}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"yardmaster/internal/db"
@@ -59,6 +60,20 @@ func (s *Service) EndOwn(tx *db.Tx, sessionID, outcome string) error {
 		return err
 	}
 	return s.note(tx, sessionID, noteEnded, OwnEnded{outcome})
+}
+
+// EndLost closes the sessions of own conversations of tx.Account of a kind that began within a
+// day and longer ago than such a conversation takes: their node has died.
+func (s *Service) EndLost(tx *db.Tx, kind string, longest time.Duration) error {
+	ids, err := openOwn.All(tx, openOwnArgs{
+		AccountID: tx.Account, Kind: kind, Since: tx.Now.Add(-24 * time.Hour), Before: tx.Now.Add(-longest),
+	})
+	for _, id := range ids {
+		if err := s.EndOwn(tx, id, "lost"); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // OwnNote is an event in the timeline of an own conversation, without secrets.

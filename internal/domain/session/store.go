@@ -54,6 +54,9 @@ var (
 		CAST(SUM(output_tokens) AS BIGINT) AS output_tokens, CAST(SUM(cache_tokens) AS BIGINT) AS cache_tokens,
 		CAST(SUM(cost_micros) AS BIGINT) AS cost_micros FROM sessions
 		WHERE account_id = $1 AND task_id = $2 AND run_id IS NOT NULL GROUP BY run_id`)
+	// openOwn are own sessions of a kind that may have lost their node.
+	openOwn = db.QWith[openOwnArgs, string](`SELECT id FROM sessions WHERE account_id = :account_id AND started_at > :since
+		AND started_at < :before AND kind = :kind AND run_id IS NULL AND ended_at IS NULL ORDER BY id LIMIT 20`)
 	endOwn = db.S(`UPDATE sessions SET outcome = $2, ended_at = $3 WHERE id = $1 AND ended_at IS NULL AND run_id IS NULL`)
 
 	// addCall counts one call. The id of the session comes from the token of an attempt,
@@ -77,6 +80,12 @@ type insertOfRunArgs struct {
 	Beginning
 	ID        string
 	StartedAt time.Time
+}
+
+// openOwnArgs are the parameters of openOwn.
+type openOwnArgs struct {
+	AccountID, Kind string
+	Since, Before   time.Time
 }
 
 // insertOwnArgs are the parameters of insertOwn.

@@ -128,7 +128,7 @@ echo '# <b data-owned>zz-report</b> [zz-link](javascript:alert(1)) ![x](https://
 		"/ui/sessions/{id}": {session, session + "?tab=raw"}, "/ui/settings/integrations/{id}": {source},
 		"/ui/platform/accounts/{id}": {s.Account}, "/ui/platform/users/{id}": {user},
 		"/ui/templates":            {"", "?tab=prompts", "?tab=variables"},
-		"/ui/repos/{owner}/{repo}": {"", "?tab=policy", "?tab=settings", "?tab=sessions", "?tab=secrets"},
+		"/ui/repos/{owner}/{repo}": {"", "?tab=ask", "?tab=policy", "?tab=settings", "?tab=sessions", "?tab=secrets"},
 	}
 	b := s.enter(1440, 900)
 	b.Complaints()

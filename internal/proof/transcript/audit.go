@@ -125,6 +125,7 @@ var moves = map[string][]string{
 	"pr.action_link_redeem": {"task.mergeable"},
 	"pr.ask_again":          {"task.awaiting_review"}, // back, if it was to be merged
 	"pr.merge":              {"task.mergeable", asked},
+	"project.ask":           {"session.ended"},                                 // the session with the model begins and ends
 	"project.create":        {"repo.installed", "repo.pushed", "task.created"}, // it is known, has its first commit and is set up
 	"pr.rearm_babysit": {
 		"escalation.resolved",

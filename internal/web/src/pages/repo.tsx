@@ -16,6 +16,7 @@ import {
   type Repository,
   type Session,
 } from "../client.gen";
+import { Ask } from "../cards/answer";
 import { Clamps, flat, Policy } from "../cards/policy";
 import { Secrets } from "../cards/secrets";
 import { SessionTable } from "../cards/sessions";
@@ -33,7 +34,7 @@ import { Time } from "../ui/time";
 import { tell } from "../ui/toast";
 
 type At = { owner: string; repo: string };
-const tabs = ["overview", "policy", "settings", "sessions", "secrets"];
+const tabs = ["overview", "ask", "policy", "settings", "sessions", "secrets"];
 
 export default function RepositoryPage(p: PageProps) {
   const at: At = { owner: p.params.owner!, repo: p.params.repo! },
@@ -123,7 +124,9 @@ export default function RepositoryPage(p: PageProps) {
         at={tab}
         to={(t) => setQuery({ tab: t === "overview" ? "" : t })}
       />
-      {tab === "policy" ? (
+      {tab === "ask" ? (
+        <Ask at={at} />
+      ) : tab === "policy" ? (
         <Policy at={at} />
       ) : tab === "settings" ? (
         <Settings at={at} of={r} host={r.host} key={String(r.enabled)} enabled={r.enabled} changed={again} />
