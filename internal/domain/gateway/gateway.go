@@ -7,6 +7,7 @@
 //   - gateway.go: the Service
 //   - authorize.go: from a token to a key
 //   - spend.go: from a quote to the rows of its cost
+//   - lent.go: calls that another account pays
 //   - conversation.go: the platform's own conversations
 //   - tap.go: who keeps copies of calls
 //
@@ -32,6 +33,7 @@ import (
 type Attempt struct {
 	SessionID string
 	AccountID string
+	RepoID    string // that it is done in; empty: none
 	Person    string // who asked for it, and nobody else had a part in it; empty: nobody
 	Provider  string // empty: any
 	BaseURL   string // of the provider compatible
