@@ -23,6 +23,7 @@ CREATE INDEX donations_pool ON donations (kind, id) WHERE repo_id IS NULL AND pa
 CREATE UNIQUE INDEX donations_key ON donations (key_id) WHERE parked_at IS NULL AND kind = 'llm';
 CREATE UNIQUE INDEX donations_box ON donations (box_id) WHERE parked_at IS NULL AND kind = 'compute';
 CREATE INDEX donations_paying ON donations (key_id) WHERE parked_at IS NULL AND kind = 'money';
+CREATE INDEX repos_taking ON repos (account_id, id) WHERE donations_enabled = TRUE AND private = FALSE AND enabled = TRUE;
 -- What was used of a gift, for whom. Amounts are micro-dollars.
 CREATE TABLE donation_uses (
   donation_id TEXT NOT NULL REFERENCES donations (id),

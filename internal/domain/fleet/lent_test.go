@@ -41,9 +41,9 @@ func (s lent) set(tx *db.Tx) error {
 	do(seed.SetPrivate.Exec(tx, "web", s.private))
 	do(seed.SetEnabled.Exec(tx, "web", s.enabled))
 	do(seed.SetConsent.Exec(tx, "web", s.takes, false))
-	do(seed.LendBox.Exec(tx, "gift", "home", to, "box"))
+	do(seed.LendBox.Exec(tx, "home", to, "box"))
 	if s.parked {
-		do(seed.TakeBoxBack.Exec(tx, "gift"))
+		do(seed.TakeBoxBack.Exec(tx, "box"))
 	}
 	return errors.Join(errs...)
 }

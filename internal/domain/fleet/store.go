@@ -25,7 +25,8 @@ const Agreed = `SELECT c.agreed_at FROM box_consents c
 	WHERE c.box_id = b.id AND c.user_id = b.owner_id AND c.account_id = w.account_id AND c.agreed_at IS NOT NULL`
 
 // IsLent is the condition that the box b is lent to others.
-const IsLent = `EXISTS (SELECT 1 FROM donations g WHERE g.box_id = b.id AND g.parked_at IS NULL)`
+const IsLent = `EXISTS (SELECT 1 FROM donations g WHERE g.box_id = b.id AND g.parked_at IS NULL
+	AND g.kind = 'compute')`
 
 // lends selects the repositories r of the account of w to which the box b is lent and that take
 // gifts: public ones of other accounts, each of which lets boxes from outside in.
@@ -33,7 +34,7 @@ const lends = `SELECT 1` + lending + ` AND d.box_id = b.id AND r.account_id = w.
 
 const lending = ` FROM donations d JOIN repos r ON (d.repo_id = r.id OR d.repo_id IS NULL) AND r.account_id <> d.account_id
 	JOIN account_floors o ON o.account_id = r.account_id AND o.outside_boxes
-	WHERE d.parked_at IS NULL AND r.enabled = TRUE AND r.private = FALSE AND r.donations_enabled = TRUE`
+	WHERE d.parked_at IS NULL AND d.kind = 'compute' AND r.enabled = TRUE AND r.private = FALSE AND r.donations_enabled = TRUE`
 
 // MayHoldOf is MayHold of a run w, which has a repo_id too.
 const MayHoldOf = `(b.account_id = w.account_id OR ` + May + ` AND (NOT ` + IsLent + ` OR EXISTS (` + lends + ` AND r.id = w.repo_id)))`

@@ -17,9 +17,9 @@ func TestLentBoxIsGivenNoSecrets(t *testing.T) {
 	t.Parallel()
 	ends := []struct {
 		how string
-		end func(tx *db.Tx, gift, here string) error
+		end func(tx *db.Tx, box, here string) error
 	}{
-		{"it is taken back", func(tx *db.Tx, gift, _ string) error { _, err := seed.TakeBoxBack.Exec(tx, gift); return err }},
+		{"it is taken back", func(tx *db.Tx, box, _ string) error { _, err := seed.TakeBoxBack.Exec(tx, box); return err }},
 		{"the repository becomes private", func(tx *db.Tx, _, here string) error {
 			_, err := seed.SetPrivate.Exec(tx, here, true)
 			return err
@@ -37,12 +37,12 @@ func TestLentBoxIsGivenNoSecrets(t *testing.T) {
 		}
 		for _, x := range ends {
 			f, g := first.tenant(), first.tenant() // f receives, and g gives
-			ctx, box, gift := t.Context(), g.boxes[0], "gift-"+g.account
+			ctx, box := t.Context(), g.boxes[0]
 			key := f.newSealKey(box)
 			home := g.create(task.KindWork)
 			made := f.create(task.KindWork)
 			f.write(func(tx *db.Tx) error {
-				_, err := seed.LendBox.Exec(tx, gift, g.account, f.account, box)
+				_, err := seed.LendBox.Exec(tx, g.account, f.account, box)
 				return err
 			})
 			if st := f.claim(box); st != nil {
@@ -78,7 +78,7 @@ func TestLentBoxIsGivenNoSecrets(t *testing.T) {
 				t.Errorf("%s: its tokens are dead", x.how)
 			}
 
-			f.write(func(tx *db.Tx) error { return x.end(tx, gift, f.account) })
+			f.write(func(tx *db.Tx) error { return x.end(tx, box, f.account) })
 			if f.live(st.ModelToken, TokenModel) || f.live(st.GitToken, TokenGit) {
 				t.Errorf("%s: its tokens are good still", x.how)
 			}
