@@ -15,7 +15,7 @@ type Part struct {
 var Parts = []Part{
 	{"To begin with", []string{"cli", "glossary"}},
 	{"Work", []string{"repositories", "checkouts", "knowledge", "plans", "pulls", "reviews", "schedules", "secrets", "triage", "budgets",
-		"models", "copies", "artifacts", "boards"}},
+		"models", "donations", "copies", "artifacts", "boards"}},
 	{"Boxes", []string{"boxes", "runs", "isolation", "agents"}},
 	{"Other systems", []string{"github", "sources", "webhooks", "notifications", "digests"}},
 	{"The server", []string{"operating", "configure", "backup", "limits", "proxies", "keys", "record", "people", "payment", "observe",

@@ -23,8 +23,9 @@ import (
 var few = []string{"id", "run", "task", "ask", "pr", "number"}
 
 // small are steps that read few rows: none of a table (w is the one row of package fleet), an
-// account's floors, which are one row, and the boxes that people have brought into it.
-var small = regexp.MustCompile(`^SCAN (CONSTANT ROW|w)$|autoindex_account_floors_1|box_consents_account`)
+// account's floors, which are one row, the boxes that people have brought into it, those that are
+// lent, and the repositories that take gifts.
+var small = regexp.MustCompile(`^SCAN (CONSTANT ROW|w)$|autoindex_account_floors_1|box_consents_account|donations_box|repos_taking`)
 
 // whole is a step of a plan that reads all rows of an account, or all before a time.
 var whole = regexp.MustCompile(`(?m)^SEARCH .*\(account_id=\?( AND \(?(created_at|started_at|requested_at|last_activity_at)\b.*)?\)$|^SCAN .*$`)

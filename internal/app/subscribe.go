@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/connection"
+	"yardmaster/internal/domain/donation"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/hosttoken"
 	"yardmaster/internal/domain/intent"
@@ -95,6 +96,7 @@ func (a *App) subscribe(p wired) {
 	budget.TaskFreed.On(a.db, flow.ReleaseFreed(p.task))
 	budget.SessionFreed.On(a.db, flow.WakeAsk(p.ask))
 	session.Ended.On(a.db, p.budget.SessionEnded)
+	donation.Ended.On(a.db, p.budget.SessionEnded)
 	box.Left.On(a.db, flow.HandBack(p.run))
 	a.readers = event.NewReaders(a.db, a.log, consumers(p))
 }

@@ -115,7 +115,7 @@ func ownCommands() []tree.Command {
 	return slices.Concat([]tree.Command{
 		{Words: "setup", Summary: "make the first user and account without a browser", Define: defineSetup},
 		{Words: "login", Summary: "sign in and remember a token: auth login", Define: defineLogin},
-	}, authCommands(), repoCommands(), keyCommands(), boxCommands())
+	}, authCommands(), repoCommands(), keyCommands(), donationCommands(), boxCommands())
 }
 
 func workCommands() []tree.Command {

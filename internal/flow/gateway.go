@@ -26,7 +26,7 @@ func (m ModelTokens) Attempt(ctx context.Context, token string) (out gateway.Att
 	err = m.Runs.DB.Read(ctx, func(tx *db.Tx) error {
 		t, _, err := template.ByName(tx, of.AccountID, of.Template)
 		out = gateway.Attempt{
-			SessionID: of.SessionID, AccountID: of.AccountID, RunID: of.RunID, Person: person,
+			SessionID: of.SessionID, AccountID: of.AccountID, RunID: of.RunID, RepoID: of.RepoID, Person: person,
 			Provider: string(t.Provider), Model: t.Model, BaseURL: t.BaseURL, Prefer: preferred(of.Preferred),
 		}
 		return err

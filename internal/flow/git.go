@@ -34,7 +34,7 @@ func (g GitTokens) Attempt(ctx context.Context, token string) (out repo.Attempt,
 	if err != nil || !ok {
 		return repo.Attempt{}, false, err
 	}
-	out = repo.Attempt{RepoID: acc.RepoID, Who: "run:" + acc.RunID, Account: acc.AccountID, TaskID: acc.TaskID, Late: late}
+	out = repo.Attempt{RepoID: acc.RepoID, Who: "run:" + acc.RunID, Account: acc.AccountID, TaskID: acc.TaskID, Late: late, Lent: acc.Lent}
 	if !acc.Unbound {
 		out.Person = acc.RequestedBy
 	}
@@ -48,8 +48,12 @@ func (g GitTokens) Attempt(ctx context.Context, token string) (out repo.Attempt,
 }
 
 // Borrows tells whether an attempt may read the submodules of its repository. One about a
-// fork may not: who wrote that could have it give them away.
+// fork may not: who wrote that could have it give them away. Nor may one on a box that another
+// account has lent: it gets what everybody may read.
 func (GitTokens) Borrows(tx *db.Tx, a repo.Attempt) (bool, error) {
+	if a.Lent {
+		return false, nil
+	}
 	t, ok, err := task.Get(tx, a.Account, a.TaskID)
 	if err != nil || !ok {
 		return false, err

@@ -68,6 +68,10 @@ func lackSince(tx *db.Tx, acct string, t template.Template, n *queue.Need) error
 	if at.After(n.LackAt) {
 		n.LackAt = at
 	}
+	if err != nil || n.NoKey == "" {
+		return err
+	}
+	n.Lent, err = lentTo(tx, acct, t)
 	return err
 }
 

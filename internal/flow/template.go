@@ -56,9 +56,9 @@ func missingKey(t template.Template) string {
 
 // Template is how the agent of an account's template is run. What the template
 // leaves open follows from the first key that fits, of the account or of the person that
-// the run is for alone. The model is empty
+// the run is for alone, or that others have lent to the repository. The model is empty
 // when nothing names one; QueueTemplates.Need holds such a task back.
-func (RunSetup) Template(tx *db.Tx, acct, name, person string) (run.Template, bool, error) {
+func (RunSetup) Template(tx *db.Tx, acct, repoID, name, person string) (run.Template, bool, error) {
 	t, ok, err := template.ByName(tx, acct, name)
 	if err != nil || !ok {
 		return run.Template{}, ok, err
@@ -71,13 +71,13 @@ func (RunSetup) Template(tx *db.Tx, acct, name, person string) (run.Template, bo
 		return out, true, nil
 	}
 	wish := wishOf(t)
-	wish.Person = person
+	wish.Person, wish.Repo = person, repoID
 	all, err := modelkey.Candidates(tx, acct, wish)
 	if err != nil {
 		return run.Template{}, false, err
 	}
 	key := first(all)
-	out.Model = cmp.Or(out.Model, key.Provider.DefaultModel())
+	out.Model = cmp.Or(key.ModelOf(out.Model), key.Provider.DefaultModel())
 	if t.Agent == template.Builtin && out.Options["api"] == "" { // the others speak their one API
 		out.Options["api"] = cmp.Or(string(key.API), t.API)
 	}

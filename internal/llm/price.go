@@ -215,3 +215,13 @@ func (p *Prices) find(provider Provider, model string) (best family, ok bool) {
 	}
 	return best, ok
 }
+
+// Models lists the models of a provider that have a price in the table, in its order.
+func (p *Prices) Models(provider Provider) (out []string) {
+	for _, f := range p.families {
+		if f.provider == provider && f.name != "*" {
+			out = append(out, f.name)
+		}
+	}
+	return out
+}

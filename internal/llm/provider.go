@@ -231,7 +231,12 @@ type Route struct {
 	ID      string
 	Version int64
 	Prices  *Prices // of calls over the route; nil: the gateway's table
+	Lent    Lender  // whose key it is, if not of whose call it is
 }
+
+// Lender is who has lent a key: the id of the gift, and of the account that gave it. It is the
+// Authorizer's.
+type Lender struct{ Gift, Account string }
 
 // String omits the key, so that a route can be logged.
 func (r Route) String() string { return fmt.Sprintf("%s %s %s", r.Provider, r.BaseURL, r.Model) }

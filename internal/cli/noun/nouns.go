@@ -12,7 +12,7 @@ import (
 // All are all kinds of objects that the command line knows.
 var All = sync.OnceValue(func() []*Noun {
 	return slices.Concat([]*Noun{taskNoun(), pullNoun(), questionNoun(), askNoun(), planNoun(), blockerNoun(),
-		repoNoun(), boxNoun(), keyNoun()},
+		repoNoun(), boxNoun(), keyNoun(), donationNoun()},
 		otherNouns())
 })
 

@@ -174,3 +174,12 @@ func plainPlan(row map[string]any) {
 		group["waits_for"] = after
 	}
 }
+
+// donationNoun is what the account gave.
+func donationNoun() *Noun {
+	return &Noun{Name: "donation", List: "donation.list", Label: "kind", Alone: true,
+		First: "yardmaster donation give --kind llm --target pool --key-id KEY",
+		Columns: []table.Column{{"ID", "id", table.ID}, {"STATE", "state", table.State}, {"KIND", "kind", table.Text},
+			{"REPOSITORY", "target_repo_full_name", table.Title}, {"SERVES", "serves", table.Text}, {"USED", "used_usd", table.Number},
+			{"LEFT", "left_usd", table.Number}, {"CALLS", "calls", table.Number}, {"AGE", "created_at", table.Age}}}
+}

@@ -153,3 +153,12 @@ func writeThread(w io.Writer, row map[string]any) {
 		screen.Paragraph(w, object.Text(one["body"]))
 	}
 }
+
+// Gift is what a repository of the account was given.
+func Gift() *Noun {
+	return &Noun{Name: "gift", List: "donation.received", Label: "target_repo_full_name", None: "There are none: nothing was given yet.",
+		Columns: []table.Column{{"ID", "id", table.ID}, {"STATE", "state", table.State}, {"KIND", "kind", table.Text},
+			{"FROM", "donor", table.Text}, {"REPOSITORY", "target_repo_full_name", table.Title}, {"SERVES", "serves", table.Text},
+			{"MODEL", "model.model", table.Text}, {"USED", "used_usd", table.Number}, {"LEFT", "left_usd", table.Number},
+			{"AGE", "created_at", table.Age}}}
+}

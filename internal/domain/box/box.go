@@ -106,7 +106,7 @@ type BoxOwner struct {
 type Outside struct {
 	_        struct{}   `doc:"Why a box of another account takes work of this one. What that account alone knows of the box, such as its labels, is left out."`
 	Account  string     `json:"account" example:"acme" doc:"login of the account that it is enrolled in"`
-	Right    string     `json:"right" enum:"shared,consent" example:"consent" doc:"shared: an operator of the server shares it with every account; consent: its owner, who is a member here, has agreed to it, and this account lets such boxes in"`
+	Right    string     `json:"right" enum:"shared,consent,gift" example:"consent" doc:"shared: an operator of the server shares it with every account; gift: its account has lent it to repositories of this one; consent: its owner, who is a member here, has agreed to it, and this account lets such boxes in"`
 	AgreedAt *time.Time `json:"agreed_at" doc:"when its owner agreed; null: it is shared"`
 	Given    []string   `json:"given" enum:"brief,code,git_token,model_token,secrets" doc:"what it is given for each task that it takes, but that a check gets no model token; with an owner it takes that member's alone"`
 }

@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/donation"
 	"yardmaster/internal/event"
 	"yardmaster/internal/protocol"
 )
@@ -104,6 +105,9 @@ func (s *Service) revokeRow(tx *db.Tx, r row) (requeued int, err error) {
 	}
 	if _, err := insertRevokedKey.Exec(tx, insertRevokedKeyArgs{Nkey: r.NKey, BoxID: r.ID, Account: r.NATSAccount,
 		RevokedAt: tx.Now}); err != nil {
+		return 0, err
+	}
+	if err := donation.BoxGone(tx, r.ID); err != nil {
 		return 0, err
 	}
 	s.wake(tx, tx.Account)

@@ -61,11 +61,13 @@ func owned(tx *db.Tx) *db.Builder {
 }
 
 // outside begins a list of the boxes of other accounts that may take work of tx.Account,
-// which are looked for among the shared ones and those about which somebody has agreed.
+// which are looked for among the shared ones, those that are lent, and those about which somebody
+// has agreed.
 func outside(tx *db.Tx) *db.Builder {
 	return db.Build(`SELECT `+columns+` FROM boxes WHERE retired_at IS NULL AND id IN (SELECT b.id FROM boxes b
 		CROSS JOIN (SELECT CAST(`, tx.Account).
 		SQL(` AS TEXT) AS account_id) w WHERE b.id IN (SELECT id FROM boxes WHERE owner_target = 'shared'
+			UNION ALL SELECT box_id FROM donations WHERE kind = 'compute' AND parked_at IS NULL
 			UNION ALL SELECT box_id FROM box_consents WHERE account_id = `, tx.Account).
 		SQL(`) AND b.account_id <> w.account_id AND b.state <> 'revoked' AND ` + fleet.May + `)`).Few()
 }

@@ -20,6 +20,7 @@
 //   - room.go: what the limits leave, the one rule for calls and for work that was stopped
 //   - reserve.go, settle.go: the Service, Reserve and Settle
 //   - giveback.go: what is set aside and not used comes back
+//   - gift.go: calls that another account pays
 //   - stop.go: work that may make no further call
 //   - goon.go: when such work goes on
 //   - loop.go: reservations of dead nodes
@@ -89,7 +90,7 @@ type balance struct{ Reserved, Spent int64 }
 // limitNames are the names of limits at the beginning of a sentence.
 var limitNames = map[string]string{
 	Account: "The account's budget of this month", Member: "The member's budget of this month",
-	Plan: "The plan's budget", Task: "The task's budget", Run: "The run's budget",
+	Plan: "The plan's budget", Task: "The task's budget", Run: "The run's budget", Gift: "The gift",
 	OwnWork: "The task's budget, of which a quarter is kept for reviews and repairs,",
 }
 
@@ -120,6 +121,9 @@ func (s *Service) meters(tx *db.Tx, sub subject) ([]Meter, error) {
 			}
 		}
 		return nil
+	}
+	if sub.Kind == Gift {
+		return giftMeters(sub, now, limit(Account)), nil
 	}
 	meters := []Meter{{Account, sub.AccountID, now, lower(sub.CapMicros, limit(Account))}}
 	if user != "" {

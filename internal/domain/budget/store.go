@@ -60,7 +60,7 @@ var (
 		w.budget_micros AS served_micros,
 		a.spend_cap_micros AS cap_micros, s.ended_at IS NOT NULL AS ended
 		FROM sessions s JOIN accounts a ON a.id = s.account_id LEFT JOIN tasks t ON t.id = s.task_id
-		LEFT JOIN pulls p ON p.id = t.pr_id LEFT JOIN tasks w ON w.id = p.task_id WHERE s.id = $1`)
+		LEFT JOIN pulls p ON p.id = t.pr_id LEFT JOIN tasks w ON w.id = p.task_id WHERE s.id = $1` + giftSubject)
 	// selectLimits reads the limits of an account, of a person in it, and of a plan.
 	selectLimits = db.QWith[limitsArgs, limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = :account_id
 		AND (scope, ref) IN (('` + Account + `', :account_id), ('` + Member + `', :user_id), ('` + Plan + `', :plan_id))`)
@@ -86,9 +86,11 @@ var (
 		ON CONFLICT (session_id, node) DO UPDATE SET amount = EXCLUDED.amount, meters = EXCLUDED.meters,
 		expires_at = EXCLUDED.expires_at`)
 	setAmount = db.S(`UPDATE reservations SET amount = $3 WHERE session_id = $1 AND node = $2`)
-	// selectEnded reads the sessions of a node's reservations that have ended.
+	// selectEnded reads the sessions, and the gifts, of a node's reservations that have ended.
 	selectEnded = db.Q[string](`SELECT r.session_id FROM reservations r JOIN sessions s ON s.id = r.session_id
-		WHERE r.node = $1 AND s.ended_at IS NOT NULL`)
+		WHERE r.node = $1 AND s.ended_at IS NOT NULL
+		UNION ALL SELECT r.session_id FROM reservations r JOIN donations d ON d.id = r.session_id
+		WHERE r.node = $1 AND d.parked_at IS NOT NULL`)
 	addUsed          = db.S(`UPDATE reservations SET used = used + $3 WHERE session_id = $1 AND node = $2`)
 	dropReservation  = db.S(`DELETE FROM reservations WHERE session_id = $1 AND node = $2`)
 	keepAlive        = db.S(`UPDATE reservations SET expires_at = $2 WHERE node = $1 AND written_off = FALSE`)

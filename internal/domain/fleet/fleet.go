@@ -3,7 +3,10 @@
 //
 //   - an operator of the server shares it with every account, or
 //   - the person whose work it takes has agreed, for this box and that account by
-//     name, is a member of both, and that account lets boxes from outside in.
+//     name, is a member of both, and that account lets boxes from outside in, or
+//   - its account has lent it to open-source repositories (a gift of compute). Then it takes
+//     their work and no other, not its own account's either, while they are public and take
+//     gifts and their account lets boxes from outside in.
 //
 // Belonging to an account is no consent to anything. A consent ends with either
 // membership: whoever is added again has agreed to nothing.
@@ -23,10 +26,14 @@ const (
 	Own     = "own"     // it is enrolled there
 	Shared  = "shared"  // an operator of the server shares it
 	Consent = "consent" // its owner has agreed, and the account lets it in
+	Gift    = "gift"    // its account has lent it to the repository, and the account lets it in
 )
 
-// Given is what a box is given for a run that it holds, by whatever right. A check gets no
-// model token.
+// Lent is the owner target of a box that is lent: whatever else that says gives way.
+const Lent = "lent"
+
+// Given is what a box is given for a run that it holds, by whatever right; a lent one gets no
+// secrets. A check gets no model token.
 var Given = []string{"brief", "code", "git_token", "model_token", "secrets"}
 
 // Right says why a box may take work of an account. UserID and Agreed are of a
@@ -54,6 +61,8 @@ func Rights(tx *db.Tx, accountID string, boxIDs []string) (map[string]Right, err
 		switch {
 		case r.Own:
 			out[r.ID] = Right{Kind: Own, Home: r.Login}
+		case r.Lent:
+			out[r.ID] = Right{Kind: Gift, Home: r.Login}
 		case r.OwnerTarget == "shared":
 			out[r.ID] = Right{Kind: Shared, Home: r.Login}
 		default:
@@ -69,10 +78,17 @@ func Served(tx *db.Tx, boxID, target, home string) ([]string, error) {
 	switch target {
 	case "org":
 		return []string{home}, nil
+	case Lent:
+		return servedAsGift.All(tx, boxID)
 	case "user":
 		return servedByUser.All(tx, boxID)
 	}
 	return servedByAll.All(tx)
+}
+
+// LentTo lists the repositories of an account whose work a lent box takes.
+func LentTo(tx *db.Tx, boxID, accountID string) ([]string, error) {
+	return lentTo.All(tx, boxID, accountID)
 }
 
 // LetsIn tells whether an account lets boxes of other accounts in.

@@ -32,11 +32,11 @@ type (
 		until time.Time
 	}
 	// owner is llm.Grant.Session: the rows that a call counts for.
-	owner struct{ session, account, run string }
+	owner struct{ session, account, run, repo string }
 )
 
 // Authorize lists the keys that fit a call of a live attempt, the best first: the person's
-// own, then the account's. The model that
+// own, then the account's, then those that others have lent to the repository. The model that
 // the call names is not looked at: agents ask for other models beside the one they
 // were told to use, for instance to find a title, and a template that names a model
 // sends all of them there. Authorize fails with fault.Unauthenticated for a token
@@ -89,7 +89,8 @@ func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm
 		return llm.Grant{}, err
 	}
 	wish := modelkey.Wish{
-		Provider: llm.Provider(a.Provider), BaseURL: a.BaseURL, Model: a.Model, Person: a.Person, APIs: []llm.API{callAPI(api)},
+		Provider: llm.Provider(a.Provider), BaseURL: a.BaseURL, Model: a.Model, Person: a.Person, Repo: a.RepoID,
+		APIs: []llm.API{callAPI(api)},
 	}
 	var keys []modelkey.Candidate
 	var model func(modelkey.Candidate) string
@@ -108,7 +109,7 @@ func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm
 		return llm.Grant{}, noCredential(wish)
 	}
 	s.rota.learn(keys)
-	out := llm.Grant{Session: owner{a.SessionID, a.AccountID, a.RunID}}
+	out := llm.Grant{Session: owner{a.SessionID, a.AccountID, a.RunID, a.RepoID}}
 	for i, key := range keys {
 		route, err := s.Keys.Open(key.Key)
 		if err != nil {
@@ -117,7 +118,7 @@ func (s *Service) authorize(ctx context.Context, token string, api llm.API) (llm
 			}
 			return llm.Grant{}, fmt.Errorf("open key %s: %w", key.ID, err)
 		}
-		route.Model, route.Prices = model(key), prices[i]
+		route.Model, route.Prices = key.ModelOf(model(key)), prices[i]
 		out.Routes = append(out.Routes, route)
 	}
 	return out, nil

@@ -65,7 +65,7 @@ func (s *Service) Open(ctx context.Context, o Opening) (*Conversation, error) {
 			return err
 		}
 		c.prompt = llm.Prompt{
-			API: key.API, Provider: key.Provider, Model: cmp.Or(o.Model, key.Provider.DefaultModel()), MaxTokens: o.MaxTokens,
+			API: key.API, Provider: key.Provider, Model: cmp.Or(key.ModelOf(o.Model), key.Provider.DefaultModel()), MaxTokens: o.MaxTokens,
 		}
 		if c.prompt.Model == "" {
 			return fault.New(fault.Unprocessable, llm.SlugModel,
@@ -85,7 +85,8 @@ func (s *Service) Open(ctx context.Context, o Opening) (*Conversation, error) {
 		s.own = map[string]Attempt{}
 	}
 	s.own[seal.Hash(c.token)] = Attempt{
-		SessionID: c.id, AccountID: o.AccountID, Person: o.RequestedBy, Provider: string(key.Provider), BaseURL: key.BaseURL,
+		SessionID: c.id, AccountID: o.AccountID, RepoID: o.RepoID, Person: o.RequestedBy,
+		Provider: string(key.Provider), BaseURL: key.BaseURL,
 	}
 	return c, nil
 }
@@ -93,7 +94,7 @@ func (s *Service) Open(ctx context.Context, o Opening) (*Conversation, error) {
 // keyFor is the first key of the account that fits and speaks Chat or Messages.
 func keyFor(tx *db.Tx, o Opening) (modelkey.Candidate, error) {
 	all, err := modelkey.Candidates(tx, o.AccountID, modelkey.Wish{
-		Provider: llm.Provider(o.Provider), BaseURL: o.BaseURL, Model: o.Model, Person: o.RequestedBy,
+		Provider: llm.Provider(o.Provider), BaseURL: o.BaseURL, Model: o.Model, Person: o.RequestedBy, Repo: o.RepoID,
 		APIs: []llm.API{llm.Chat, llm.Messages},
 	})
 	if err == nil && len(all) == 0 {

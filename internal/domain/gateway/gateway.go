@@ -8,6 +8,7 @@
 //   - authorize.go, prefer.go: from a token to a key
 //   - rota.go, talks.go: which of the keys a call goes over, and when it waits for one
 //   - spend.go: from a quote to the rows of its cost
+//   - lent.go: calls that another account pays
 //   - conversation.go: the platform's own conversations
 //   - tap.go: who keeps copies of calls
 //
@@ -34,6 +35,7 @@ type Attempt struct {
 	SessionID string
 	AccountID string
 	RunID     string // empty: a conversation of the platform's own
+	RepoID    string // that it is done in; empty: none
 	Person    string // who asked for it, and nobody else had a part in it; empty: nobody
 	Provider  string // empty: any
 	BaseURL   string // of the provider compatible

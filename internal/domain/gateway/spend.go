@@ -7,7 +7,6 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/budget"
-	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/llm"
 )
@@ -34,11 +33,13 @@ func (s *Service) Reserve(ctx context.Context, g llm.Grant, over llm.Route, q ll
 	if !ok {
 		return 0, fmt.Errorf("reserve for a call of session %v, which is none", g.Session)
 	}
+	payer := o.payer(over).session
 	if !q.Priced {
 		m := budget.Model{Provider: string(over.Provider), Name: q.Model, Key: over.ID}
-		return 0, s.Budget.ReserveUnpriced(ctx, o.session, m)
+		return 0, exhausted(over, s.Budget.ReserveUnpriced(ctx, payer, m))
 	}
-	return s.Budget.Reserve(ctx, o.session, q.Most, q.Least)
+	micros, err := s.Budget.Reserve(ctx, payer, q.Most, q.Least)
+	return micros, exhausted(over, err)
 }
 
 // Record adds a call to its session. The answer to the caller does not wait for the
@@ -73,7 +74,7 @@ func (s *Service) flush() {
 	}
 	calls := make([]budget.Call, len(all))
 	for i, r := range all {
-		calls[i] = budget.Call{Session: r.session, Account: r.account, Reserved: r.usage.Reserved, Cost: r.usage.CostMicros}
+		calls[i] = r.budgetCall()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
@@ -101,16 +102,14 @@ func (s *Service) flush() {
 // store adds a call to its session, and notes what the call showed about the key.
 func (r record) store(tx *db.Tx) error {
 	u := r.usage
-	err := session.AddCall(tx, session.Call{
-		SessionID: r.session, Provider: string(r.over.Provider), Model: u.Model,
-		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheTokens: u.CacheReadTokens + u.Written(),
-		CostMicros: u.CostMicros,
-	})
-	if err != nil {
+	if err := session.AddCall(tx, r.sessionCall()); err != nil {
+		return err
+	}
+	if err := r.noteUse(tx); err != nil {
 		return err
 	}
 	if u.Fault == "" && u.Status/100 != 2 {
 		return nil // the call failed before the provider saw the key
 	}
-	return modelkey.Note(tx, r.account, r.over, u.Fault)
+	return r.noteKey(tx)
 }

@@ -162,3 +162,14 @@ func (l Ledger) Moved(tx *db.Tx, accountID, userID string) error {
 	_, err := l.changed(tx, Subject{UserID: userID})
 	return err
 }
+
+// Counts tells whether a grant counts in an account now.
+func Counts(tx *db.Tx, accountID string) (bool, error) {
+	all, err := seats.All(tx, accountID)
+	for _, g := range all {
+		if g.AIDevs != nil && (g.ExpiresAt == nil || g.ExpiresAt.After(tx.Now)) {
+			return err == nil, err
+		}
+	}
+	return false, err
+}

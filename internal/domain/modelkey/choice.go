@@ -20,6 +20,7 @@ type Key struct {
 	personal      bool
 	version       int64
 	price         *llm.Price
+	gift          *gift // by which the account may use it; nil: it is the account's own
 }
 
 // Wish is what calls need of a key.
@@ -31,6 +32,9 @@ type Wish struct {
 	// Person is the id of the user who asked for what is done, and for whom alone it is
 	// done; empty: nobody.
 	Person string
+	// Repo is the id of the repository that it is done in, for which others may have lent
+	// keys; empty: none, or one that is not known yet.
+	Repo string
 }
 
 // Candidate is a key that fits a wish, and the wire form that calls over it have: the
@@ -42,7 +46,9 @@ type Candidate struct {
 
 // Candidates lists the keys that fit a wish, in the order of their use: those of the
 // person, then those of the account, each by priority, a subscription before a metered one,
-// and then by age, and after all others those that are failing. A key of anybody else is never among them, and one of
+// and then by age, and after all others those that are failing; at last those that others
+// have lent to the repository. A key of
+// anybody else is never among them, nor one that the account has lent away, and one of
 // the person only if it can stand in for the account's: a model that is named goes to the
 // provider that the account would ask, and so does what is sent to an address of a key,
 // unless the wish names both. Nothing else in the program reads the pool to choose from it.
@@ -70,6 +76,11 @@ func CandidatesOf(tx *db.Tx, account string, wishes []Wish) ([][]Candidate, erro
 			}
 		}
 		out[i] = w.standIns(out[i])
+		others, err := lent(tx, account, w)
+		if err != nil {
+			return out, err
+		}
+		out[i] = append(out[i], others...)
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@
 //   - modelkey.go: the keys, the Service, and the addresses that keys may be sent to
 //   - choice.go: which keys a call may go over, and in which order
 //   - health.go: which keys rest, and until when
+//   - lent.go: keys of other accounts that a repository may use
 //   - price.go: prices
 //   - ops.go, events.go: capabilities and events; upkeep.go: those about a key that is
 //     there, and about what a provider says; place.go: its place; personal.go: those about keys of people;
@@ -96,7 +97,7 @@ func (s *Service) Open(k Key) (llm.Route, error) {
 	if err != nil {
 		return llm.Route{}, err
 	}
-	return llm.Route{ID: k.ID, Version: k.version, Provider: k.Provider, BaseURL: k.BaseURL, Key: string(plain)}, nil
+	return llm.Route{ID: k.ID, Version: k.version, Provider: k.Provider, BaseURL: k.BaseURL, Key: string(plain), Lent: k.lender()}, nil
 }
 
 // owner is whose pool a key is in: an account's, or that of a person in an account.

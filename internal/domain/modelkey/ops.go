@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/donation"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -239,6 +240,9 @@ func (s *Service) delete(of whose) func(context.Context, idIn) (DeletedKey, erro
 			n, err := erase.Exec(tx, tx.Account, r.ID, tx.Now)
 			out = DeletedKey{ID: r.ID, Deleted: n > 0}
 			if err != nil || n == 0 {
+				return err
+			}
+			if err := donation.KeyGone(tx, r.ID); err != nil {
 				return err
 			}
 			return keysEvents(user).deleted.Record(tx, event.Subject{ID: r.ID}, keyDeletedData{Provider: r.Provider, Label: r.Label})

@@ -48,20 +48,31 @@ type AccountPrice struct {
 // Prices is the prices of calls over each of an account's keys. The account's own price
 // of a model goes first, then that of the key, then that of the table.
 func Prices(tx *db.Tx, account string, keys []Candidate, table *llm.Prices) ([]*llm.Prices, error) {
-	rows, err := pricesOf.All(tx, account)
-	own := make([]llm.Row, len(rows))
-	for i, r := range rows {
-		own[i] = llm.Row{Provider: llm.Provider(r.Provider), Model: r.Model, Price: r.price()}
-	}
+	own, err := setPrices(tx, account)
 	out := make([]*llm.Prices, len(keys))
 	for i, k := range keys {
-		over := table
+		own, over := own, table
+		if k.gift != nil { // whoever pays says what it costs
+			if own, err = setPrices(tx, k.gift.account); err != nil {
+				return nil, err
+			}
+		}
 		if k.price != nil {
 			over = over.Over(llm.Row{Provider: k.Provider, Model: "*", Price: *k.price})
 		}
 		out[i] = over.Over(own...)
 	}
 	return out, err
+}
+
+// setPrices are the prices that an account has set for models.
+func setPrices(tx *db.Tx, account string) ([]llm.Row, error) {
+	rows, err := pricesOf.All(tx, account)
+	own := make([]llm.Row, len(rows))
+	for i, r := range rows {
+		own[i] = llm.Row{Provider: llm.Provider(r.Provider), Model: r.Model, Price: r.price()}
+	}
+	return own, err
 }
 
 // Priced tells whether a model has a price for an account when it is called over a

@@ -47,10 +47,11 @@ var (
 	// repeated and calls over the key can be explained.
 	erase = db.S(`UPDATE provider_keys SET deleted_at = $3, sealed = '', masked = ''
 		WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`)
-	// pool is read for every page of tasks. Its parameter is cast, because SQLite with
+	// pool leaves out the keys that are lent to others. It is read for every page of tasks. Its parameter is cast, because SQLite with
 	// statistics plans a statement anew for each value of a parameter without a cast.
 	pool = db.Q[row](`SELECT ` + columns + ` FROM provider_keys
-		WHERE account_id = CAST($1 AS TEXT) AND user_id IN ('', CAST($2 AS TEXT)) AND deleted_at IS NULL
+		WHERE account_id = CAST($1 AS TEXT) AND user_id IN ('', CAST($2 AS TEXT)) AND deleted_at IS NULL AND NOT EXISTS (
+			SELECT 1 FROM donations d WHERE d.key_id = provider_keys.id AND d.parked_at IS NULL AND d.kind = 'llm')
 		ORDER BY CASE status WHEN 'failing' THEN 1 ELSE 0 END, CASE user_id WHEN '' THEN 1 ELSE 0 END, priority,
 			CASE kind WHEN 'subscription' THEN 0 ELSE 1 END, created_at, id`)
 
@@ -227,4 +228,10 @@ var Sealed = keys.Column{
 		sealed FROM provider_keys WHERE id > $1 AND sealed <> '' ORDER BY id LIMIT $2`)),
 	Put:     keys.Replacing(db.S(`UPDATE provider_keys SET sealed = $3 WHERE id = $1 AND sealed = $2`)),
 	Purpose: func(r keys.Row) string { return purpose(r.Account) },
+}
+
+// pooledOf reads live keys of the pools of accounts, by their ids, which come from gifts and
+// never from a request.
+func pooledOf(tx *db.Tx, ids []string) ([]row, error) {
+	return db.Select[row](tx, db.Build(`SELECT `+columns+` FROM provider_keys WHERE user_id = '' AND deleted_at IS NULL`).In("id", ids))
 }

@@ -23,8 +23,7 @@ const (
 
 // Donations answers what repositories were given.
 type Donations interface {
-	// Received counts the gifts that a repository of tx.Account has now; nil where nothing
-	// can be given.
+	// Received counts the gifts that a repository of tx.Account has now.
 	Received(tx *db.Tx, repoID string) (*Received, error)
 }
 
@@ -48,7 +47,7 @@ type PublicStats struct {
 	_             struct{}  `doc:"What a repository shows everybody of its activity. A member is null unless the repository consents to it." schema:"PublicStats"`
 	Repo          string    `json:"repo" doc:"owner/name"`
 	WindowDays    int       `json:"window_days" example:"30" doc:"how many days back is counted"`
-	Donations     *Received `json:"donations" doc:"what it was given and has now; null unless donations_enabled, and on a server where nothing can be given"`
+	Donations     *Received `json:"donations" doc:"what it was given and has now; null unless donations_enabled"`
 	AgentAuthored *Authored `json:"agent_authored" doc:"pull requests opened by a task, without those that only raise a version for a release; null unless public_stats_enabled"`
 	HumanApproved *int64    `json:"human_approved_30d" example:"9" doc:"how many of the merged ones of agent_authored a person had approved when asked; null unless public_stats_enabled"`
 	HumanDays     *int64    `json:"days_since_human_commit" example:"3" doc:"whole days since the newest pull request of a person was merged; a push past pull requests is not seen; null if there is none, and unless public_stats_enabled"`

@@ -77,6 +77,9 @@ func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*t
 		}
 	}
 	f, err := s.seatFacts(tx, account)
+	if err == nil {
+		err = box.lend(tx, account)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -95,6 +95,9 @@ func (s *Service) facts(tx *db.Tx, account string, repos map[string]task.Repo, r
 		if u := busy[b.ID]; u != nil {
 			b.Busy, b.LastClaim = u.N, timeOr(u.Newest)
 		}
+		if err := b.lend(tx, account); err != nil {
+			return nil, err
+		}
 		f.Boxes = append(f.Boxes, b)
 	}
 	return f, s.learn(tx, f, account, rows)

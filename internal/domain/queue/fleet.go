@@ -3,8 +3,11 @@ package queue
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/fleet"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/protocol"
 )
@@ -13,10 +16,11 @@ import (
 type Box struct {
 	ID        string
 	Name      string
-	AccountID string // where it is enrolled
-	Target    string // shared, org or user
-	OwnerID   string // the user whose work alone it takes; empty for all others
-	Enrolled  bool   // neither draining nor revoked
+	AccountID string          // where it is enrolled
+	Target    string          // shared, org or user; fleet.Lent while it is lent to others
+	Repos     map[string]bool // of the account that is looked at, to which it is lent
+	OwnerID   string          // the user whose work alone it takes; empty for all others
+	Enrolled  bool            // neither draining nor revoked
 	Online    bool
 	Left      bool              // the box was stopped, and has not come back
 	Unfit     string            // why the box can carry out no run; empty if it can
@@ -37,11 +41,19 @@ type Need struct {
 	Agent     string
 	Isolation string // the least acceptable: bubblewrap, landlock, best, none; empty is best
 	NoKey     string // the key that the account lacks, in words that follow "a key"; empty: none
+	// Lent are the repositories for which another account has lent a key that is lacking: their
+	// ids, each with a space behind it.
+	Lent string
 	// WrongProvider is the provider that the template names, if the agent cannot use it.
 	WrongProvider string
 	// LackAt is since when one of NoKey, WrongProvider and NoModel is so, as far as known.
 	LackAt  time.Time
 	NoModel bool // neither the template nor the provider of the key names a model
+}
+
+// lacksKey tells whether no key fits what is done in a repository.
+func (n Need) lacksKey(repoID string) bool {
+	return n.NoKey != "" && !strings.Contains(n.Lent, repoID+" ")
 }
 
 // Best is the demand for isolation where none is named: the best level of the box,
@@ -51,6 +63,9 @@ const Best = "best"
 var isolationRank = map[string]int{"none": 0, "": 1, Best: 1, "landlock": 2, "bubblewrap": 3}
 
 func (b *Box) serves(t *task.Row) bool {
+	if b.Target == fleet.Lent {
+		return b.Repos[t.RepoID]
+	}
 	return b.Target != "user" || t.RequestedBy != nil && *t.RequestedBy == b.OwnerID
 }
 
@@ -77,6 +92,9 @@ func (b *Box) isolates(n Need) bool {
 	if b.Target == "user" && least == isolationRank[Best] {
 		least = isolationRank["none"]
 	}
+	if b.Target == fleet.Lent { // whatever the account demands: it is strangers' work
+		least = max(least, isolationRank[Best])
+	}
 	return best >= least
 }
 
@@ -90,4 +108,17 @@ func Stricter(a, b string) string {
 		return a
 	}
 	return b
+}
+
+// lend reads to which repositories of an account the box is lent, if it is.
+func (b *Box) lend(tx *db.Tx, account string) error {
+	if b.Target != fleet.Lent {
+		return nil
+	}
+	ids, err := fleet.LentTo(tx, b.ID, account)
+	b.Repos = make(map[string]bool, len(ids))
+	for _, one := range ids {
+		b.Repos[one] = true
+	}
+	return err
 }

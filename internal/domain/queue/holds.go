@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"yardmaster/internal/domain/fleet"
 	"yardmaster/internal/domain/task"
 )
 
@@ -43,18 +44,18 @@ func setTemplate(t *task.Row) *task.Clear {
 type demand struct {
 	Need
 	by   string // who asked for the task, if a box of a member serves the account
-	repo string // the repository, if a box can carry out no run of it
+	repo string // the repository, if a box can carry out no run of it, or is lent to some
 }
 
 // known is fleet, which is asked once for all tasks with the same demand.
 func (f *facts) known(t *task.Row, n Need) *task.Hold {
 	key := demand{Need: n}
-	key.LackAt = time.Time{} // it decides nothing
+	key.LackAt, key.Lent = time.Time{}, "" // they decide nothing
 	if t.RequestedBy != nil && slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.Target == "user" }) {
 		key.by = *t.RequestedBy
 	}
 	repo := f.repoName(t)
-	if slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.UnfitFor[repo] != "" }) {
+	if slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.UnfitFor[repo] != "" || b.Target == fleet.Lent }) {
 		key.repo = repo
 	}
 	h, ok := f.answers[key]
@@ -124,7 +125,7 @@ func (f *facts) own(t *task.Row) []task.Hold {
 	case n.WrongProvider != "":
 		add(task.HoldKey, n.LackAt, "its template names a provider that its agent "+n.Agent+" can use, which "+n.WrongProvider+" is not",
 			setTemplate(t))
-	case n.NoKey != "":
+	case n.lacksKey(t.RepoID):
 		add(task.HoldKey, n.LackAt, "the account has a key "+n.NoKey,
 			&task.Clear{Capability: "billing.key_add", Args: map[string]string{}})
 	case n.NoModel:

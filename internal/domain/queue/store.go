@@ -21,7 +21,7 @@ var (
 	selectFleet = db.Q[fleetRow](`SELECT ` + boxColumns +
 		`, CAST(0 AS BIGINT) AS n, CAST(NULL AS BIGINT) AS newest, CAST(0 AS BIGINT) AS seats, CAST(NULL AS BIGINT) AS seated
 		FROM boxes b CROSS JOIN (SELECT CAST($1 AS TEXT) AS account_id) w WHERE b.state <> 'revoked' AND ` + fleet.May + `
-		UNION ALL SELECT COALESCE(box_id, ''), '', '', '', NULL, '', '', '', 0, '[]', '[]', '{}', NULL, NULL, COUNT(*), MAX(claimed_at),
+		UNION ALL SELECT COALESCE(box_id, ''), '', '', '', NULL, '', '', '', 0, '[]', '[]', '{}', NULL, NULL, FALSE, COUNT(*), MAX(claimed_at),
 		COUNT(CASE WHEN account_id = CAST($1 AS TEXT) AND kind <> 'ci' THEN 1 END),
 		MAX(CASE WHEN account_id = CAST($1 AS TEXT) AND kind <> 'ci' THEN claimed_at END)
 		FROM tasks WHERE status IN ('claimed', 'running') GROUP BY box_id`)
@@ -44,7 +44,7 @@ var (
 )
 
 const boxColumns = `b.id, b.name, b.account_id, b.owner_target, b.owner_id, b.state, b.presence, COALESCE(b.unfit, '') AS unfit, b.slots,
-	b.agents, b.isolation, b.isolation_holds, b.last_beat_at, b.unfit_for`
+	b.agents, b.isolation, b.isolation_holds, b.last_beat_at, b.unfit_for, ` + fleet.IsLent + ` AS lent`
 
 type (
 	// queue is how many pending tasks an account has.
@@ -85,6 +85,7 @@ type (
 		Holds       db.JSON[map[string][]string] `db:"isolation_holds"`
 		LastBeatAt  *time.Time
 		UnfitFor    *db.JSON[map[string]string]
+		Lent        bool
 	}
 )
 
@@ -96,6 +97,9 @@ func (r boxRow) box() Box {
 		Unfit: r.Unfit, Slots: r.Slots, Isolation: r.Isolation.V, Holds: r.Holds.V}
 	if r.OwnerTarget == "user" && r.OwnerID != nil {
 		b.OwnerID = *r.OwnerID
+	}
+	if r.Lent {
+		b.Target, b.OwnerID = fleet.Lent, ""
 	}
 	if r.UnfitFor != nil {
 		b.UnfitFor = r.UnfitFor.V

@@ -138,7 +138,7 @@ type updateIn struct {
 	placeIn
 	Enabled            *bool   `json:"enabled,omitempty" example:"true" doc:"false: its tasks wait, and new ones are refused"`
 	DefaultBranch      *string `json:"default_branch,omitempty" example:"main" doc:"a branch of the repository that is to be the default, at the built-in host; another host is followed"`
-	DonationsEnabled   *bool   `json:"donations_enabled,omitempty" doc:"true: project.public_stats has the members about donations, which are 0, because nothing can be given yet"`
+	DonationsEnabled   *bool   `json:"donations_enabled,omitempty" doc:"true: while it is public, other accounts may give keys, money and boxes for its work, and project.public_stats counts them"`
 	AIFirst            *bool   `json:"ai_first,omitempty" doc:"true: every pull request of a person is looked after and every issue triaged, where the policy file does not say otherwise"`
 	CanaryEnabled      *bool   `json:"canary_enabled,omitempty" doc:"switches nothing yet: it waits for rollouts of new versions to canary repositories, which this server does not make"`
 	PublicStatsEnabled *bool   `json:"public_stats_enabled,omitempty" doc:"true: project.public_stats shows everybody what agents did in a public repository"`

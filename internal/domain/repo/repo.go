@@ -42,7 +42,7 @@ type Repository struct {
 	DefaultBranch      string     `json:"default_branch" example:"main" doc:"the branch that work begins from and is merged into; its policy file is in force"`
 	Private            bool       `json:"private" doc:"not open to everybody at its host; all of the built-in host are private"`
 	Enabled            bool       `json:"enabled" doc:"false: its tasks wait, and new ones are refused"`
-	DonationsEnabled   bool       `json:"donations_enabled" doc:"whether project.public_stats has the members about donations, which are 0, because nothing can be given yet"`
+	DonationsEnabled   bool       `json:"donations_enabled" doc:"whether it takes gifts while it is public: other accounts may give keys, money and boxes for its work, and project.public_stats counts them"`
 	AIFirst            bool       `json:"ai_first" doc:"whether every pull request of a person is looked after and every issue triaged, where the policy file does not say otherwise"`
 	CanaryEnabled      bool       `json:"canary_enabled" doc:"switches nothing yet: it waits for rollouts of new versions to canary repositories, which this server does not make"`
 	PublicStatsEnabled bool       `json:"public_stats_enabled" doc:"whether project.public_stats shows everybody what agents did in a public repository"`
@@ -69,6 +69,7 @@ type Attempt struct {
 	// Account and TaskID are of the attempt's task.
 	Account, TaskID string
 	Late            bool // it may save its work, and read nothing else
+	Lent            bool // it is on a box that another account has lent
 }
 
 // Holders resolves personal access tokens.

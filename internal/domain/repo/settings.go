@@ -48,7 +48,7 @@ const kept = "Nothing yet: it waits for rollouts of new versions to canary repos
 func (r row) switches() []Switch {
 	return []Switch{
 		{Name: "enabled", On: r.Enabled, Does: "Tasks are taken and run, and pull requests are looked after."},
-		{Name: "donations_enabled", On: r.DonationsEnabled, Does: "If it is public, everybody sees its public numbers, and what it was given. Nothing can be given on this server yet."},
+		{Name: "donations_enabled", On: r.DonationsEnabled, Does: "If it is public, other accounts may give keys, money and boxes for its work, and everybody sees how many. Off ends the use of all of them at once."},
 		{Name: "ai_first", On: r.AIFirst, Does: "Every pull request of a person is looked after and every issue triaged, where the policy file does not say otherwise."},
 		{Name: "canary_enabled", On: r.CanaryEnabled, Does: kept},
 		{Name: "public_stats_enabled", On: r.PublicStatsEnabled, Does: "If it is public, everybody sees how much agents merged, how much of that was reverted, " +

@@ -30,6 +30,7 @@ type Access struct {
 	BudgetMicros *int64 // limit of the task; nil: none
 	Unbound      bool   // git goes without the token that RequestedBy has bound
 	Preferred    Preferred
+	Lent         bool   // its box is lent by another account
 	RequestedBy  string // id of the user at the beginning of the task's chain; empty: nobody
 }
 
@@ -76,7 +77,8 @@ func resolve(tx *db.Tx, token, kind string, good func(*access) bool) (Access, bo
 		return Access{}, false, err
 	}
 	out := Access{RunID: a.RunID, Attempt: a.Attempt, AccountID: a.AccountID, TaskID: a.TaskID, TaskKind: a.TaskKind, RepoID: a.RepoID,
-		BoxID: a.BoxID, SessionID: a.SessionID, Template: a.Template, Model: a.Model, BudgetMicros: a.BudgetMicros, Unbound: a.Unbound}
+		BoxID: a.BoxID, SessionID: a.SessionID, Template: a.Template, Model: a.Model, BudgetMicros: a.BudgetMicros,
+		Unbound: a.Unbound, Lent: a.Lent}
 	if a.PrefProvider != nil && a.PrefModel != nil {
 		out.Preferred = Preferred{*a.PrefProvider, *a.PrefModel}
 	}

@@ -193,7 +193,7 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*pr
 	if err := s.Tasks.MarkClaimed(tx, t, r.ID, boxID); err != nil {
 		return nil, err
 	}
-	r.Attempt = t.Attempt
+	r.Attempt, r.BoxRight = t.Attempt, &right.Kind
 	start, err := s.start(tx, t, &r)
 	if err != nil {
 		return nil, err
@@ -329,6 +329,9 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 	if st.Submodules, err = s.Setup.Submodules(tx, t); err != nil {
 		return nil, fmt.Errorf("submodules for task %s: %w", t.ID, err)
 	}
+	if r.lent() && st.Submodules != nil {
+		st.Submodules.Known, st.Submodules.Why = []protocol.Module{}, "a box that another account has lent is given none"
+	}
 	if t.Kind == task.KindCI {
 		st.Agent, st.Command = commandAgent, t.Command.V
 		if repo.CheckTimeout > 0 {
@@ -340,7 +343,7 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 		st.Isolation = demanded(st.Isolation)
 		return st, nil
 	}
-	tpl, ok, err := s.Setup.Template(tx, t.AccountID, t.Template, ownerOf(t))
+	tpl, ok, err := s.Setup.Template(tx, t.AccountID, t.RepoID, t.Template, ownerOf(t))
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", t.Template, err)
 	}
@@ -371,8 +374,10 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 	if err != nil {
 		return nil, fmt.Errorf("notes for task %s: %w", t.ID, err)
 	}
-	if st.MCPServers, err = s.Setup.Servers(tx, t); err != nil {
-		return nil, fmt.Errorf("MCP servers for task %s: %w", t.ID, err)
+	if !r.lent() { // they take secrets
+		if st.MCPServers, err = s.Setup.Servers(tx, t); err != nil {
+			return nil, fmt.Errorf("MCP servers for task %s: %w", t.ID, err)
+		}
 	}
 	st.Prompt = brief(t, repo, st.Saved != "", st.Mute, notes)
 	return st, nil

@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/fleet"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
@@ -165,6 +166,9 @@ func (r *Row) right() *BoxRight {
 	}
 	return &BoxRight{Kind: *r.BoxRight, UserID: r.ConsentBy, AgreedAt: r.ConsentAt}
 }
+
+// lent tells whether the run is on a box that another account has lent.
+func (r *Row) lent() bool { return r.BoxRight != nil && *r.BoxRight == fleet.Gift }
 
 type eventsIn struct {
 	ID       string `json:"id" format:"uuid" doc:"id of the task"`

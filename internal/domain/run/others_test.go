@@ -39,7 +39,7 @@ func (*others) Handle(string, func(context.Context, string, []byte) (any, error)
 	return errors.New("there is no bus")
 }
 
-func (*others) Template(_ *db.Tx, _, name, _ string) (Template, bool, error) {
+func (*others) Template(_ *db.Tx, _, _, name, _ string) (Template, bool, error) {
 	return Template{Agent: "claude", Model: "m", Timeout: time.Hour, Isolation: "landlock"}, true, nil
 }
 

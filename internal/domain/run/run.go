@@ -120,8 +120,9 @@ type Ending struct {
 // Setup answers what a run begins with.
 type Setup interface {
 	// Template finds an account's template, as it is for work that a person has asked for
-	// and nobody else had a part in (empty: any other); false if there is none of the name.
-	Template(tx *db.Tx, account, name, person string) (Template, bool, error)
+	// and nobody else had a part in (empty: any other), in a repository; false if there is none
+	// of the name.
+	Template(tx *db.Tx, account, repoID, name, person string) (Template, bool, error)
 	// Prefer changes a template of an account to what the person likes best for whom alone
 	// the work is done, where it can be had and the template leaves it open.
 	Prefer(tx *db.Tx, account, name, person string, tpl *Template) (Preferred, error)
@@ -262,7 +263,7 @@ type Run struct {
 // BoxRight says by what right a box has a run.
 type BoxRight struct {
 	_        struct{}   `doc:"By what right a box has a run."`
-	Kind     string     `json:"kind" enum:"own,shared,consent" example:"own" doc:"own: the box is the account's; shared: an operator of the server shares it with every account; consent: it is another account's, its owner has agreed, and this account lets such boxes in"`
+	Kind     string     `json:"kind" enum:"own,shared,consent,gift" example:"own" doc:"own: the box is the account's; shared: an operator of the server shares it with every account; consent: it is another account's, its owner has agreed, and this account lets such boxes in; gift: another account has lent it to the repository"`
 	UserID   *string    `json:"user_id" format:"uuid" doc:"who has agreed; null: that took nobody"`
 	AgreedAt *time.Time `json:"agreed_at" doc:"when; null: that took nobody"`
 }

@@ -52,8 +52,10 @@ func (s *Service) Secrets(ctx context.Context, boxID string, ask protocol.Secret
 		if !seal.Equal(claimed, key) {
 			return fault.New(fault.Forbidden, protocol.OtherProcess, "Another process of the box has claimed this attempt.")
 		}
-		if values, err = s.Vault.ForRun(tx, r.RepoID, r.TaskID); err != nil {
-			return err
+		if !r.lent() { // a stranger's box gets none
+			if values, err = s.Vault.ForRun(tx, r.RepoID, r.TaskID); err != nil {
+				return err
+			}
 		}
 		first, err := givenOnce.Exec(tx, r.ID)
 		if err != nil || first == 0 {

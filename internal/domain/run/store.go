@@ -22,7 +22,7 @@ const columns = `id, account_id, task_id, repo_id, attempt, box_id, claim_id, st
 
 // mayHold is the condition that the box of the run w may hold it now. What a box is given
 // of a run is read with it.
-const mayHold = `EXISTS (SELECT 1 FROM boxes b WHERE b.id = w.box_id AND ` + fleet.MayHold + `)`
+const mayHold = `EXISTS (SELECT 1 FROM boxes b WHERE b.id = w.box_id AND ` + fleet.MayHoldOf + `)`
 
 type (
 	branchRow struct{ RepoID, Branch string }
@@ -142,7 +142,8 @@ var (
 
 	selectAccess = db.Q[access](`SELECT w.id AS run_id, w.attempt, w.account_id, w.task_id, w.repo_id, w.box_id, w.template, w.model,
 		k.kind, k.expires_at, k.revoked_at, w.ended_at, w.outcome, t.branch, t.status AS task_status, t.kind AS task_kind, t.budget_micros,
-		s.id AS session_id, t.requested_by, t.unbound, w.pref_provider, w.pref_model
+		s.id AS session_id, t.requested_by, t.unbound, w.pref_provider, w.pref_model,
+		COALESCE(w.box_right, '') = '` + fleet.Gift + `' AS lent
 		FROM run_tokens k JOIN runs w ON w.id = k.run_id JOIN tasks t ON t.id = w.task_id JOIN sessions s ON s.run_id = w.id
 		WHERE k.hash = $1 AND k.kind = $2 AND ` + mayHold + ` ORDER BY s.started_at, s.id LIMIT 1`)
 )
@@ -244,6 +245,7 @@ type (
 		Unbound      bool
 		PrefProvider *string
 		PrefModel    *string
+		Lent         bool
 	}
 )
 

@@ -141,6 +141,10 @@ var meanings = map[string]string{
 	"signin-lost":          "The sign-in was begun in another browser, or too long ago.",
 	"provider-refused":     "The identity provider does not vouch for the person, or not in a way that can be relied on.",
 	"provider-unreachable": "The identity provider could not be asked; its address must be public and use https.",
+	"already-given":        "The key or the box is given already. Take that gift back first (donation.cancel).",
+	"not-lendable":         "The box cannot be lent to the work of others; the detail says why, and what to do.",
+	"not-llm":              "A model is picked only for a gift of the kind llm.",
+	"donation-parked":      "The gift is over. Whoever gave it can give it anew.",
 	"log-sink-refused":     "The sink has not taken a probe; the detail says why. What was set before stays.",
 	"wrong-password":       "There is no such login, or the password is wrong.",
 	"quota-full": "The account has as much as it may have of what quota names: used and most say how much. Delete what is not " +

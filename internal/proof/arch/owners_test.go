@@ -48,6 +48,8 @@ var owner = map[string]string{
 	"code_host_setups":     "domain/connection",
 	"code_hosts":           "domain/connection",
 	"enrollments":          "domain/box",
+	"donations":            "domain/donation",
+	"donation_uses":        "domain/donation",
 	"due":                  "db/due",
 	"escalations":          "domain/escalation",
 	"event_cursors":        "event",
@@ -244,6 +246,7 @@ var reads = map[string]string{
 
 	"queue -> boxes":          "hot: the fleet that serves an account, with what its boxes hold, is one statement of every claim",
 	"queue -> account_floors": mayTake,
+	"queue -> donations":      mayTake,
 	"queue -> box_consents":   mayTake,
 	"queue -> memberships":    mayTake,
 	"queue -> pulls":          "hot: what holds up a queue is cut to 200 rows among tasks whose pull request waits for a person",
@@ -302,6 +305,8 @@ var reads = map[string]string{
 	"ci -> tasks": "a loop finds the checks whose task is over without a result",
 
 	"run -> account_floors": mayTake,
+	"run -> donations":      mayTake,
+	"run -> repos":          mayTake,
 	"run -> box_consents":   mayTake,
 	"run -> memberships":    mayTake,
 
@@ -317,9 +322,19 @@ var reads = map[string]string{
 	"ask -> repos": judged + "; " + named,
 
 	"box -> account_floors": mayTake,
-	"box -> memberships":    mayTake,
+	"box -> donations":      mayTake,
+	"box -> repos":          mayTake,
+
+	"budget -> donations":   inCall,
+	"modelkey -> donations": "hot: the keys that an account may use are those that it has not given away, in one statement of every call",
+	"donation -> accounts":  "whoever gave something is named by the login of the account",
+	"donation -> repos":     "hot: whether a repository takes gifts is asked with those that it has, in one statement of every call",
+
+	"box -> memberships": mayTake,
 
 	"fleet -> account_floors": mayTake,
+	"fleet -> donations":      mayTake,
+	"fleet -> repos":          mayTake,
 	"fleet -> accounts":       "whose a box is goes with the right by which it is here, in one statement",
 	"fleet -> box_consents":   mayTake,
 	"fleet -> boxes":          mayTake,

@@ -163,7 +163,7 @@ func fillQueue(ctx context.Context, d *db.DB, pending, finished, repos int) (*qu
 // alone answers for all that runs ask.
 type alone struct{}
 
-func (alone) Template(*db.Tx, string, string, string) (runs.Template, bool, error) {
+func (alone) Template(*db.Tx, string, string, string, string) (runs.Template, bool, error) {
 	return runs.Template{Agent: "builtin"}, true, nil
 }
 

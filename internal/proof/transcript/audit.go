@@ -120,8 +120,13 @@ var moves = map[string][]string{
 	"issue.handoff":         {"escalation.resolved", "ask.dropped"}, // nobody else sees to it
 	"ask.file":              {"issue.filed", "escalation.resolved"}, // the issue that it is about follows it
 	"webhook.delete":        {"issue.handoff_failed"},               // of what was on its way there
-	"ask.redrive":           {"escalation.resolved"},                // nobody is asked any more
-	"pr.approve_pending":    {"task.mergeable", asked},              // its task moves with it
+	"donation.create":       {"donation.told"},                      // the other account
+	"donation.cancel":       {"donation.told"},
+	"donation.decline":      {"donation.told"},
+	"donation.set_model":    {"donation.told"},
+	"billing.key_delete":    {"donation.parked", "donation.told"}, // what it was given for
+	"ask.redrive":           {"escalation.resolved"},              // nobody is asked any more
+	"pr.approve_pending":    {"task.mergeable", asked},            // its task moves with it
 	"pr.action_link_redeem": {"task.mergeable"},
 	"pr.ask_again":          {"task.awaiting_review"}, // back, if it was to be merged
 	"pr.merge":              {"task.mergeable", asked},

@@ -1,0 +1,59 @@
+package flow
+
+import (
+	"strings"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/donation"
+	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/domain/overview"
+	"yardmaster/internal/domain/people"
+	"yardmaster/internal/domain/template"
+)
+
+// Donations implements overview.Donations.
+type Donations struct{}
+
+// Received counts the gifts that are pinned to a repository of tx.Account and active.
+func (Donations) Received(tx *db.Tx, repoID string) (*overview.Received, error) {
+	n, err := donation.Received(tx, repoID)
+	return &overview.Received{Money: n[donation.Money], Compute: n[donation.Compute], LLM: n[donation.LLM]}, err
+}
+
+// Donors implements donation.Donors.
+type Donors struct{}
+
+// Donor tells whether an account may give keys and boxes: it is of the tier self_hosted, or an
+// operator has given it something free that stands in for a subscription.
+func (Donors) Donor(tx *db.Tx, account string) (bool, error) {
+	a, err := people.AccountByID(tx, account)
+	if err != nil || a.Tier == people.TierSelfHosted {
+		return err == nil, err
+	}
+	return grant.Counts(tx, account)
+}
+
+// DonationBoxes implements donation.Boxes.
+type DonationBoxes struct{ Boxes *box.Service }
+
+// Lendable implements donation.Boxes.
+func (d DonationBoxes) Lendable(tx *db.Tx, boxID string) (why string, ok bool, err error) {
+	return d.Boxes.Lendable(tx, boxID)
+}
+
+// Moved implements donation.Boxes.
+func (d DonationBoxes) Moved(tx *db.Tx, boxID, account string) error {
+	return d.Boxes.LentMoved(tx, boxID, account)
+}
+
+// lentTo are the repositories for which others have lent a key that fits a template, as a
+// demand has them.
+func lentTo(tx *db.Tx, account string, t template.Template) (string, error) {
+	ids, err := modelkey.LentTo(tx, account, wishOf(t))
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	return strings.Join(ids, " ") + " ", nil
+}
