@@ -141,6 +141,8 @@ var meanings = map[string]string{
 	"signin-lost":          "The sign-in was begun in another browser, or too long ago.",
 	"provider-refused":     "The identity provider does not vouch for the person, or not in a way that can be relied on.",
 	"provider-unreachable": "The identity provider could not be asked; its address must be public and use https.",
+	"no-platform-ssh-key":  "The deployment has no key to dial machines with. Its operator has to name one with ssh-key-file.",
+	"ssh-join-running":     "The machine is being called already. box.ssh_joins shows what comes of it.",
 	"log-sink-refused":     "The sink has not taken a probe; the detail says why. What was set before stays.",
 	"wrong-password":       "There is no such login, or the password is wrong.",
 	"quota-full": "The account has as much as it may have of what quota names: used and most say how much. Delete what is not " +
