@@ -79,6 +79,7 @@ RACE := \
   ./internal/llm/... \
   ./internal/proof/github/... \
   ./internal/proof/recorded \
+  ./internal/remote \
   ./internal/terminal
 
 .NOTPARALLEL: # what is lacking is said and gotten first

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/dial"
+	"yardmaster/internal/remote/remotetest"
 )
 
 // Every input of a capability that is an address, by the id of the row and the name of the
@@ -23,6 +26,7 @@ type namedAddress struct {
 	body   string
 	unread string // why nothing connects to it; without a body it takes no address
 	secure bool   // an address of https alone
+	host   bool   // the name of a machine, without a scheme, port and path
 	page   bool   // of a page for operators, who may name private networks
 }
 
@@ -36,6 +40,7 @@ var namedAddresses = map[string]namedAddress{
 	"self.provider_models base_url": {
 		body: `{"provider":"compatible","key":"sk-abcdefghijklmnop","base_url":%s}`},
 	"billing.log_sink_set url":     {body: `{"kind":"otlp","url":%s}`},
+	"box.add_ssh host":             {body: `{"host":%s,"user":"yard"}`, host: true},
 	"webhook.create url":           {body: `{"name":"hook","url":%s}`},
 	"notification.webhook_set url": {body: `{"url":%s}`},
 	"push.subscribe endpoint": {body: `{"endpoint":%s,"keys":{"auth":"tBHItJI5svbpez7KI4CCXg",` +
@@ -60,7 +65,7 @@ var addressesOfSettings = []string{"base-url", "nats-url", "smtp-url", "github-u
 // isAddress tells whether an input or setting is an address, by its name or its format.
 func isAddress(name, format string) bool {
 	name = strings.ToLower(name)
-	return format == "uri" || format == "url" || strings.HasSuffix(name, "url") || strings.HasSuffix(name, "uri") ||
+	return format == "uri" || format == "url" || format == "hostname" || strings.HasSuffix(name, "url") || strings.HasSuffix(name, "uri") ||
 		slices.Contains([]string{"endpoint", "issuer", "webhook"}, name) || strings.HasSuffix(name, "-endpoint") ||
 		strings.HasSuffix(name, "-webhook")
 }
@@ -101,7 +106,11 @@ var privateHosts = strings.Fields(`10.0.0.1 172.16.0.1 172.31.255.254 192.168.0.
 // words, and nothing is connected to.
 func TestNoAddressLeadsInside(t *testing.T) {
 	t.Parallel()
-	y := start(t, db.SQLite, "--trusted-proxies", "127.0.0.0/8")
+	key := filepath.Join(t.TempDir(), "ssh-key")
+	if err := os.WriteFile(key, remotetest.NewFile(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	y := start(t, db.SQLite, "--trusted-proxies", "127.0.0.0/8", "--ssh-key-file", key)
 	heard, port := listens(t)
 	cookie := y.browser()
 	walked := map[string]bool{}
@@ -161,6 +170,13 @@ func (y *yard) name(o *op.Op, field string, known namedAddress, address, cookie 
 	}
 	if known.body == "" {
 		return
+	}
+	if known.host {
+		u, err := url.Parse(address)
+		if err != nil {
+			y.t.Fatal(err)
+		}
+		address = u.Hostname()
 	}
 	quoted, err := json.Marshal(address)
 	if err != nil {

@@ -49,6 +49,7 @@ import (
 	"yardmaster/internal/llm/scripted"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/proxies"
+	"yardmaster/internal/remote"
 	"yardmaster/internal/seal"
 	"yardmaster/internal/webpush"
 )
@@ -78,6 +79,7 @@ type App struct {
 	ring     *seal.Keyring
 	clients  *seal.Keyring // for what outlives master keys
 	pushKeys webpush.Keys
+	sshKey   *remote.Key // nil: no machine can be dialled
 	mail     *mail.Outbox
 	blob     blob.Store
 	notary   *notary.Notary

@@ -48,6 +48,7 @@ import (
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/issue"
+	"yardmaster/internal/domain/join"
 	"yardmaster/internal/domain/kb"
 	"yardmaster/internal/domain/lfs"
 	"yardmaster/internal/domain/logsink"
@@ -413,6 +414,9 @@ func (a *App) wire() parts {
 		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull, Checks: p.ci, Reviews: p.review}, Asks: flow.RunAsks{},
 	}))
 	p.box = add(&p, box.New(box.Needs{DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run}))
+	add(&p, join.New(join.Needs{
+		DB: a.db, Hub: a.hub, Due: a.due, Boxes: p.box, Guard: reachable, Key: a.sshKey, Logger: a.log,
+	}))
 	add(&p, release.New(release.Needs{DB: a.db, Ring: a.ring, Logger: a.log, Version: a.opts.Version, Commit: a.opts.SHA}))
 	p.plan = add(&p, plan.New(plan.Needs{
 		DB: a.db, Tasks: p.task, Hosts: a.hosts, Logger: a.log, Scouts: flow.Scouts{Runs: p.run}, Repos: flow.PlanRepos{Repos: p.repo},

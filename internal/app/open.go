@@ -77,6 +77,9 @@ func (a *App) open(ctx context.Context) (err error) {
 	if a.pushKeys, err = pushKeys(ctx, a.db, a.ring); err != nil {
 		return err
 	}
+	if a.sshKey, err = sshKey(a.cfg.SSHKey); err != nil {
+		return err
+	}
 	if a.clients, err = clientKeys(ctx, a.db, a.ring); err != nil {
 		return err
 	}

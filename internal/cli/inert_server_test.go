@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"yardmaster/internal/id"
 	"yardmaster/internal/proof/rig"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/remote/remotetest"
 )
 
 // strangers are what a stranger may write into a field, the worst first. A field that refuses one
@@ -115,7 +118,11 @@ func fill(t *testing.T, y *rig.Yard, f field) (text string, made map[string]any)
 // list and the view of each noun and in what looks over all of them.
 func TestTextIsInertOnATerminal(t *testing.T) {
 	t.Parallel()
-	y := yard(t, "--allow-networks", "127.0.0.0/8") // of the webhook, where nobody answers
+	key := filepath.Join(t.TempDir(), "ssh-key")
+	if err := os.WriteFile(key, remotetest.NewFile(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	y := yard(t, "--allow-networks", "127.0.0.0/8", "--ssh-key-file", key) // of the webhook, where nobody answers
 	if err := y.Push("acme/web", map[string]string{"a": "a\n", ".svc/policy.yml": "version: 1\n"}); err != nil {
 		t.Fatal(err)
 	}

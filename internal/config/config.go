@@ -73,6 +73,7 @@ type Config struct {
 	GitHubAppHook  string        `key:"github-app-webhook-secret" doc:"secret that signs its deliveries" secret:"true"`
 	GitHubAppHome  string        `key:"github-app-account" doc:"login of the account that its installations belong to; without it each owner there is given an account"`
 	GitHubOwners   string        `key:"github-app-owners" doc:"logins there, with commas between, whose installations come into github-app-account; those of others are refused"`
+	SSHKey         string        `key:"ssh-key-file" doc:"file with a private key (ssh-keygen -t ed25519) from which follows, for each account, the key that dials its machines; without it no box is added over SSH"`
 	CommandName    string        `key:"command-name" doc:"what people may call the server by in comments at code hosts, without the @, besides the name of its App there"`
 	GoalsRepo      string        `key:"goals-repo" doc:"HOST/OWNER/NAME of the repository whose milestones are the goals of the platform, such as github:github.com/acme/roadmap; without it there are none"`
 	SystemPrompt   string        `key:"system-prompt" doc:"what every brief of every run begins with, before the prompts of the account and the rest"`

@@ -37,18 +37,28 @@ func (g *Guard) Destination(ctx context.Context, text string) (d Destination, fa
 	case u.Fragment != "":
 		return d, "must not have a fragment"
 	}
+	if fault := g.Host(ctx, u.Hostname()); fault != "" {
+		return d, fault
+	}
+	return Destination{URL: u.String(), Masked: mask(u)}, ""
+}
+
+// Host checks the name or address of a machine, and where a name leads now. fault says what is
+// wrong with it, for people; empty: nothing. It asks name servers, so it must not be called in
+// a transaction.
+func (g *Guard) Host(ctx context.Context, host string) (fault string) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	ips := []netip.Addr{}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
+	if ip, err := netip.ParseAddr(host); err == nil {
 		ips = append(ips, ip)
-	} else if ips, err = g.Names.LookupNetIP(ctx, "ip", u.Hostname()); err != nil || len(ips) == 0 {
-		return d, Unreachable
+	} else if ips, err = g.Names.LookupNetIP(ctx, "ip", host); err != nil || len(ips) == 0 {
+		return Unreachable
 	}
 	if slices.ContainsFunc(ips, func(ip netip.Addr) bool { return !g.Reaches(ip) }) {
-		return d, Unreachable
+		return Unreachable
 	}
-	return Destination{URL: u.String(), Masked: mask(u)}, ""
+	return ""
 }
 
 // mask is an address without what may be a secret in it.

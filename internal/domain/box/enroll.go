@@ -35,20 +35,48 @@ func (s *Service) add(ctx context.Context, in addIn) (out Enrollment, err error)
 	if err := checkLabels(in.Labels); err != nil {
 		return out, err
 	}
-	token := id.Secret(id.Enrollment)
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		out = Enrollment{ID: id.New(), Token: token, ExpiresISO: tx.Now.Add(enrollmentTTL).Truncate(time.Millisecond),
-			Join: joinLine(op.RequestOf(ctx).BaseURL, token)}
-		if _, err := insertEnrollment.Exec(tx, insertEnrollmentArgs{
-			ID: out.ID, AccountID: tx.Account, Hash: seal.Hash(token), Name: in.Name, Slots: in.Slots,
-			Labels: labels(in.Labels), CreatedBy: policy.From(ctx).Label(), CreatedAt: tx.Now, ExpiresAt: out.ExpiresISO,
-		}); err != nil {
-			return err
-		}
-		return mintedEvent.Record(tx, event.Subject{ID: out.ID}, enrollmentData{Expires: out.ExpiresISO, Name: in.Name})
+		minted, err := s.Mint(tx, Wish{Name: in.Name, Slots: in.Slots, Labels: in.Labels, By: policy.From(ctx).Label()})
+		out = Enrollment{ID: minted.ID, Token: minted.Token, ExpiresISO: minted.Expires,
+			Join: joinLine(op.RequestOf(ctx).BaseURL, minted.Token)}
+		return err
 	})
 	return out, err
 }
+
+// Wish is what an enrollment says of the box that joins with it.
+type Wish struct {
+	Name   string
+	Slots  *int64
+	Labels map[string]string
+	By     string // label of the actor who asked for it
+}
+
+// Minted is a one-time token.
+type Minted struct {
+	ID, Token string
+	Expires   time.Time
+}
+
+// Mint makes an enrollment of tx.Account.
+func (s *Service) Mint(tx *db.Tx, w Wish) (Minted, error) {
+	m := Minted{ID: id.New(), Token: id.Secret(id.Enrollment), Expires: tx.Now.Add(enrollmentTTL).Truncate(time.Millisecond)}
+	if _, err := insertEnrollment.Exec(tx, insertEnrollmentArgs{
+		ID: m.ID, AccountID: tx.Account, Hash: seal.Hash(m.Token), Name: w.Name, Slots: w.Slots, Labels: labels(w.Labels),
+		CreatedBy: w.By, CreatedAt: tx.Now, ExpiresAt: m.Expires,
+	}); err != nil {
+		return Minted{}, err
+	}
+	return m, mintedEvent.Record(tx, event.Subject{ID: m.ID}, enrollmentData{Expires: m.Expires, Name: w.Name})
+}
+
+// Joined answers the box of tx.Account that has joined with an enrollment; false: none has.
+func (s *Service) Joined(tx *db.Tx, enrollmentID string) (boxID string, ok bool, err error) {
+	return joinedWith.Maybe(tx, tx.Account, enrollmentID)
+}
+
+// CheckLabels refuses labels that no box could have.
+func CheckLabels(labels map[string]string) error { return checkLabels(labels) }
 
 func labels(m map[string]string) db.JSON[map[string]string] {
 	return db.JSON[map[string]string]{V: labelsOf(m, nil)}
@@ -67,21 +95,9 @@ func (s *Service) joinScript(ctx context.Context, in joinIn) (op.Reply, error) {
 		return op.Reply{}, fault.Field("X-Svc-Enroll-Token", "is not an enrollment token")
 	}
 	url := op.RequestOf(ctx).BaseURL
-	return op.Reply{ContentType: "text/x-shellscript; charset=utf-8", Body: fmt.Sprintf(script, quote(url), joinLine(url, in.Token))}, nil
+	text := fmt.Sprintf(script, quote(url)) + "exec " + joinLine(url, in.Token) + "\n"
+	return op.Reply{ContentType: "text/x-shellscript; charset=utf-8", Body: text}, nil
 }
-
-// script downloads nothing: a machine should run only programs that its
-// operator has installed.
-const script = `#!/bin/sh
-# Joins this machine to the Yardmaster server it came from.
-set -eu
-if ! command -v yardmaster >/dev/null 2>&1; then
-	echo 'yardmaster is not installed on this machine.' >&2
-	printf 'Copy the yardmaster program that runs the server at %%s to a folder on the PATH, then run this again.\n' %[1]s >&2
-	exit 127
-fi
-exec %[2]s
-`
 
 type enrollIn struct {
 	Token     string            `json:",omitempty" header:"X-Svc-Enroll-Token" doc:"the one-time enrollment token"`

@@ -93,7 +93,8 @@ var (
 		VALUES (:id, :account_id, :hash, :name, :slots, :labels, :created_by, :created_at, :expires_at)`)
 	enrollmentByHash = db.Q[enrollment](`SELECT id, account_id, name, slots, labels FROM enrollments
 		WHERE hash = $1 AND redeemed_at IS NULL AND expires_at > $2`)
-	redeem = db.SWith[redeemArgs](`UPDATE enrollments SET redeemed_at = :redeemed_at, box_id = :box_id
+	joinedWith = db.Q[string](`SELECT box_id FROM enrollments WHERE account_id = $1 AND id = $2 AND box_id IS NOT NULL`)
+	redeem     = db.SWith[redeemArgs](`UPDATE enrollments SET redeemed_at = :redeemed_at, box_id = :box_id
 		WHERE hash = :hash AND redeemed_at IS NULL AND expires_at > :expires_at`)
 
 	insert = db.SWith[insertArgs](`INSERT INTO boxes (id, account_id, name, owner_target, owner_id, state, nkey, nats_account,

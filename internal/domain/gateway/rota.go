@@ -123,7 +123,7 @@ func (s *Service) Enter(ctx context.Context, g llm.Grant, over llm.Route) (llm.T
 	if !t.trying {
 		return t, true
 	}
-	h, ok, err := s.Keys.TryOut(ctx, o.account, over.ID)
+	h, ok, err := s.Keys.TryOut(ctx, o.payer(over).account, over.ID)
 	if err != nil {
 		s.Logger.ErrorContext(ctx, "key of a model provider is not tried out", "key", over.ID, "error", err)
 	}
@@ -188,7 +188,7 @@ func (t *turn) note(o llm.Outcome) {
 	s := t.s
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
-	h, err := s.Keys.Over(ctx, t.owner.account, t.over, o)
+	h, err := s.Keys.Over(ctx, t.owner.payer(t.over).account, t.over, o)
 	if err != nil {
 		s.Logger.Error("health of a key of a model provider is not stored", "key", t.over.ID, "error", err)
 		return
@@ -267,11 +267,12 @@ var errTried = fault.New(fault.Unavailable, llm.SlugUnavailable, "The model prov
 // relearn reads anew how keys do that other nodes may try out.
 func (s *Service) relearn(ctx context.Context, g llm.Grant, routes []llm.Route) {
 	o, _ := g.Session.(owner)
-	ids := make([]string, len(routes))
-	for i, r := range routes {
-		ids[i] = r.ID
+	ids := map[string][]string{} // by the account of the key
+	for _, r := range routes {
+		account := o.payer(r).account
+		ids[account] = append(ids[account], r.ID)
 	}
-	all, err := s.Keys.Healths(ctx, o.account, ids)
+	all, err := s.Keys.Healths(ctx, ids)
 	if err != nil {
 		return // the call waits on with what is known
 	}

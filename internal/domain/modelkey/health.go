@@ -155,17 +155,19 @@ func (s *Service) TryOut(ctx context.Context, account, keyID string) (h Health, 
 	return h, ok, err
 }
 
-// Healths reads the health of keys of an account anew, by id.
-func (s *Service) Healths(ctx context.Context, account string, ids []string) (map[string]Health, error) {
-	out := make(map[string]Health, len(ids))
+// Healths reads the health of keys anew, by id. ids are those of each account.
+func (s *Service) Healths(ctx context.Context, ids map[string][]string) (map[string]Health, error) {
+	out := map[string]Health{}
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
-		for _, keyID := range ids {
-			r, ok, err := byID.Maybe(tx, account, keyID)
-			if err != nil {
-				return err
-			}
-			if ok {
-				out[keyID] = r.Health
+		for account, of := range ids {
+			for _, keyID := range of {
+				r, ok, err := byID.Maybe(tx, account, keyID)
+				if err != nil {
+					return err
+				}
+				if ok {
+					out[keyID] = r.Health
+				}
 			}
 		}
 		return nil

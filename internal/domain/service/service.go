@@ -145,6 +145,8 @@ var meanings = map[string]string{
 	"not-lendable":         "The box cannot be lent to the work of others; the detail says why, and what to do.",
 	"not-llm":              "A model is picked only for a gift of the kind llm.",
 	"donation-parked":      "The gift is over. Whoever gave it can give it anew.",
+	"no-platform-ssh-key":  "The deployment has no key to dial machines with. Its operator has to name one with ssh-key-file.",
+	"ssh-join-running":     "The machine is being called already. box.ssh_joins shows what comes of it.",
 	"log-sink-refused":     "The sink has not taken a probe; the detail says why. What was set before stays.",
 	"wrong-password":       "There is no such login, or the password is wrong.",
 	"quota-full": "The account has as much as it may have of what quota names: used and most say how much. Delete what is not " +

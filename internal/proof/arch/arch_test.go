@@ -71,11 +71,13 @@ var edges = map[string]string{
 	"box/conn":            "fault protocol",
 	"bus/hostile":         "",
 
-	"idp":              "dial fault id",
-	"dial":             "",
-	"hook":             "client/inert dial secretscan",
-	"webpush":          "dial",
-	"webpush/pushtest": "webpush",
+	"idp":               "dial fault id",
+	"dial":              "",
+	"hook":              "client/inert dial secretscan",
+	"remote":            "rlimit",
+	"remote/remotetest": "",
+	"webpush":           "dial",
+	"webpush/pushtest":  "webpush",
 
 	"inbound": "client/inert secretscan",
 	"linear":  "", "stripe": "",
@@ -120,7 +122,7 @@ var edges = map[string]string{
 	"app": "proxies api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
 		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/due db/lease db/meta dial domain/* event event/hashchain " +
 		"event/notary fault flow hook id idp linear llm " +
-		"llm/scripted mail observe observe/telemetry policy rlimit seal seal/keys secretscan stripe web webpush",
+		"llm/scripted mail observe observe/telemetry policy remote rlimit seal seal/keys secretscan stripe web webpush",
 	"demo":                 "app box child client config",
 	"proof/lab":            "app cli/machine demo proof/chaos proof/chaos/astray proof/github",
 	"proof/chaos":          "box child client proof/chaos/astray proof/loopback",
@@ -161,12 +163,12 @@ var edges = map[string]string{
 	"proof/rig": "box box/coder client config db db/dbtest domain/blocker domain/task domain/token id policy proof/loopback " +
 		"proof/patience protocol",
 	"proof/transcript": "api/mcp api/op app codehost config db db/dbtest domain/* event id mail policy proof/document proof/github " +
-		"proof/github/description proof/provider proof/rig proof/seed",
+		"proof/github/description proof/provider proof/rig proof/seed remote/remotetest",
 }
 
 // foundation lists what any domain may import. All other domains build on the rows of people.
 const foundation = "api/limit api/op blob calendar citation client/inert clock codehost codehost/pace codehost/smarthttp db db/due dial domain/measure domain/people event fault flake gitlfs gitmodules hook id idp inbound jsonschema " +
-	"lazy linear llm llm/sink mail minisign money needs observe policy protocol reach seal seal/keys secretscan stencil stripe web webpush"
+	"lazy linear llm llm/sink mail minisign money needs observe policy protocol reach remote seal seal/keys secretscan stencil stripe web webpush"
 
 // between lists the domains that import another one, and why a function wired in app would not do.
 var between = map[string]string{
@@ -194,6 +196,7 @@ var between = map[string]string{
 	"domain/connection -> domain/repo":   "an installation is the one way in which repositories of another host come",
 	"domain/source -> domain/repo":       "a delivery is bound to a repository in the transaction that files its ask",
 	"domain/tracker -> domain/repo":      "an issue is opened for a repository in the transaction of the task that asks for it",
+	"domain/join -> domain/box":          "a machine gets its enrollment, and is told to be a box, in the transaction that notes it",
 	"domain/creation -> domain/repo":     "a repository that a host has made is made known in the transaction that notes it",
 	"domain/pull -> domain/pull/moves":   "what happens next to a pull request is decided from its facts alone, apart from their rows",
 	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",

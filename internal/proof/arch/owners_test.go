@@ -86,6 +86,7 @@ var owner = map[string]string{
 	"email_routes":         "domain/emailroute",
 	"email_route_mails":    "domain/emailroute",
 	"log_sinks":            "domain/logsink",
+	"ssh_joins":            "domain/join",
 	"mail_outages":         "mail",
 	"mail_refusals":        "mail",
 	"mails":                "mail",

@@ -53,11 +53,14 @@ func (tr transcript) perform(t *testing.T, w way, kept *record) {
 	var y *yard
 	var p *provider.Provider
 	var there *host
+	port := "" // of a machine
 	switch tr.steps[0].verb {
 	case "fresh":
 		y = boot(t, w.engine)
 	case "inside":
 		y = start(t, w.engine, "--allow-networks", "127.0.0.0/8")
+	case "machine":
+		y, port = startWithMachine(t, w.engine)
 	case "github":
 		y = startAtGitHub(t, w.engine)
 	case "provider":
@@ -84,6 +87,9 @@ func (tr transcript) perform(t *testing.T, w way, kept *record) {
 	}
 	if there != nil {
 		there.tell(k.known)
+	}
+	if port != "" {
+		k.known["port"] = port
 	}
 	if p != nil {
 		k.known["provider"] = p.URL
@@ -140,7 +146,7 @@ func (k *talk) prepare(t *testing.T, s step) {
 		return text
 	}
 	switch s.verb {
-	case "fresh", "inside", "provider", "github", "codehost":
+	case "fresh", "inside", "machine", "provider", "github", "codehost":
 	case "visit":
 		k.known["back"] = k.visit(arg(0))
 	case "collector":

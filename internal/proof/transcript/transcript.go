@@ -55,6 +55,8 @@
 //	                      shop, <reader> may read it
 //	$ fresh               as the first step: the server has not been set up
 //	$ inside              as the first step: customers may name addresses of this machine
+//	$ machine             as the first step: the server has a key for SSH and may dial this
+//	                      machine, where at <port> an SSH server lets nobody in
 //
 // Every exchange is held against the OpenAPI document as well, every change
 // against the audit record, and the record against the kinds of events that are

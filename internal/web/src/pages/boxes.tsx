@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { boxAdd, boxList, type Box, type BoxEnrollment } from "../client.gen";
 import { Stalled } from "../cards/stalled";
+import { OverSSH } from "../cards/overssh";
 import { BoxStatus, Outside, Owner, Slots, stateOf } from "../cards/box";
 import { useList } from "../list";
 import { listen } from "../live";
@@ -126,6 +127,7 @@ async function everyBox(signal: AbortSignal): Promise<Set<string>> {
 // before the line was.
 function Add(p: { close: () => void }) {
   const [made, setMade] = useState<BoxEnrollment>(),
+    [how, setHow] = useState("by a command"),
     [came, setCame] = useState<Box>(),
     [had, setHad] = useState<Set<string>>();
   useEffect(() => {
@@ -146,7 +148,10 @@ function Add(p: { close: () => void }) {
   );
   return (
     <Dialog title="Add a box" class="wide" close={p.close}>
-      {!made ? (
+      {!made && <Tabs label="How" all={["by a command", "over SSH"]} at={how} to={setHow} />}
+      {!made && how === "over SSH" ? (
+        <OverSSH />
+      ) : !made ? (
         <>
           <p>A box is a machine with Linux and git that runs agents. It calls this server; nothing calls it.</p>
           <Form
