@@ -40,7 +40,7 @@ func (n Notify) shared(tx *db.Tx, e event.Recorded) (out notification.Notice, ok
 		return out, false, err
 	}
 	out = notification.Notice{
-		Kind: notification.Connection, Noun: nounArtifact, Subject: e.Object, Path: "/ui/call/artifact.list",
+		Kind: notification.Connection, Noun: nounArtifact, Subject: e.Object, Path: "/ui/artifacts/" + e.Object,
 		Title: "An artifact was shared with anybody who has its link: " + data.Name,
 		Text:  "The link ends at " + data.Until.UTC().Format(time.DateTime) + " UTC. Delete the artifact to end it sooner.",
 	}

@@ -16,7 +16,7 @@ import (
 // their own.
 func Below() []*Noun {
 	return []*Noun{Review(), Finding(), Thread(), Rule(), Try(), Attempt(), SourceDelivery(), Flake(),
-		Price(), Route(), Variable()}
+		Price(), Route(), Variable(), KnowledgePage(), KnowledgeVersion()}
 }
 
 // Review is a review by agents, of a pull request.
@@ -152,4 +152,18 @@ func writeThread(w io.Writer, row map[string]any) {
 		fmt.Fprintln(w, "  "+client.Inert(object.Text(one["author"])))
 		screen.Paragraph(w, object.Text(one["body"]))
 	}
+}
+
+// KnowledgePage is a page of the knowledge base of a repository.
+func KnowledgePage() *Noun {
+	return &Noun{Name: "page", List: "kb.page_list", Key: "slug", Label: "title", First: "yardmaster kb edit SLUG",
+		Columns: []table.Column{{"SLUG", "slug", table.Text}, {"TITLE", "title", table.Title}, {"STALE SINCE", "stale.since", table.Age},
+			{"VERSION", "version", table.Number}, {"UPDATED", "updated_at", table.Age}, {"BY", "provenance.by", table.Text}}}
+}
+
+// KnowledgeVersion is what a page of the knowledge base is, or was.
+func KnowledgeVersion() *Noun {
+	return &Noun{Name: "version", List: "kb.page_versions", Key: "version", Label: "title", None: "There are none.",
+		Columns: []table.Column{{"VERSION", "version", table.Number}, {"TITLE", "title", table.Title}, {"UPDATED", "updated_at", table.Age},
+			{"BY", "provenance.by", table.Text}, {"RUN", "provenance.run_id", table.Text}}}
 }

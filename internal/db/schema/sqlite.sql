@@ -2002,7 +2002,7 @@ CREATE TABLE artifacts (
   expires_at   BIGINT NOT NULL,
   deleted_at   BIGINT,
   due_at       BIGINT NOT NULL              -- when a loop looks at it
-);
+, sha256 TEXT NOT NULL DEFAULT '');
 CREATE INDEX artifacts_account ON artifacts (account_id, created_at, id);
 CREATE INDEX artifacts_run ON artifacts (run_id);
 CREATE INDEX artifacts_task ON artifacts (task_id);
@@ -2210,4 +2210,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (124, 400, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (125, 401, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (126, 402, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (127, 410, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (128, 490, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -17,6 +17,7 @@ import {
   type Session,
 } from "../client.gen";
 import { Clamps, flat, Policy } from "../cards/policy";
+import { placeOf } from "../cards/kb";
 import { Secrets } from "../cards/secrets";
 import { SessionTable } from "../cards/sessions";
 import { useAgain, useList, useOne } from "../list";
@@ -106,6 +107,8 @@ export default function RepositoryPage(p: PageProps) {
       </Facts>
       <p class="places">
         <a href={`/ui/prs?repo=${full}`}>Pull requests</a>
+        <a href={placeOf(full)}>Knowledge</a>
+        <a href={"/ui/artifacts?repo=" + full}>Artifacts</a>
         {[
           ["issues", "Issues"],
           ["reviews", "Reviews"],

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-EHQ6652T.js";import"./chunk-ZCQLHH2X.js";import"./chunk-PYJTJ5BE.js";import"./chunk-XQQWDVU4.js";import"./chunk-FMKHGTGG.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-7Q265B34.js";import"./chunk-IEZ34RFJ.js";import"./chunk-KR2WR2BY.js";import"./chunk-HUAE5BCQ.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
