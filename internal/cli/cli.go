@@ -120,7 +120,8 @@ func ownCommands() []tree.Command {
 }
 
 func workCommands() []tree.Command {
-	return slices.Concat(taskCommands(), prCommands(), askCommands(), planCommands(), blockerCommands(), workNouns(), kbCommands(), artifactCommands(),
+	return slices.Concat(taskCommands(), prCommands(), askCommands(), planCommands(), blockerCommands(), workNouns(),
+		kbCommands(), artifactCommands(),
 		[]tree.Command{
 			{Words: "status", Summary: "what waits for you, runs, went wrong, and what it costs", Define: defineStatus, Members: statusMembers(),
 				Examples: []string{"yardmaster status", "yardmaster status --watch"}},

@@ -161,7 +161,8 @@ func defineKBPull(fl *flag.FlagSet) tree.Action {
 		}
 		defer f.Close()
 		r, err := f.Pull(ctx, p)
-		return errors.Join(k.say(r, "The folder has all of it.", "yardmaster kb push "+client.Word(plain[0])+" sends what you change in it."), err)
+		next := "yardmaster kb push " + client.Word(plain[0]) + " sends what you change in it."
+		return errors.Join(k.say(r, "The folder has all of it.", next), err)
 	}
 }
 

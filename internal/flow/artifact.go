@@ -21,6 +21,11 @@ func (ArtifactPlaces) Run(tx *db.Tx, runID string) (taskID, repoID string, ok bo
 	return run.PlaceOf(tx, runID)
 }
 
+// Held is the account of a live attempt that a box holds.
+func (ArtifactPlaces) Held(tx *db.Tx, boxID, runID string, attempt int) (string, error) {
+	return run.AccountOf(tx, boxID, runID, attempt)
+}
+
 // Task finds the repository of a task of tx.Account.
 func (ArtifactPlaces) Task(tx *db.Tx, taskID string) (string, bool, error) {
 	t, ok, err := task.Get(tx, tx.Account, taskID)

@@ -12,7 +12,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"net/http"
 	"regexp"
 	"slices"
 
@@ -83,6 +82,14 @@ type Report struct {
 	Refused []Note   `json:"refused"` // pages that were left alone, for a person to look at
 }
 
+// The statuses of refusals that concern one page.
+const (
+	notFound      = 404
+	conflict      = 409
+	tooLarge      = 413
+	unprocessable = 422
+)
+
 const mostBody = 1 << 20 // bytes of a page
 
 var slugForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$`)
@@ -98,15 +105,14 @@ func digest(text string) string {
 // missing tells whether the server says that there is no such thing.
 func missing(err error) bool {
 	var p *client.Problem
-	return errors.As(err, &p) && p.Status == http.StatusNotFound
+	return errors.As(err, &p) && p.Status == notFound
 }
 
 // refused is what a server said that refuses one page; ok is false for what keeps all others
 // from going on as well.
 func refused(err error) (slug, why string, ok bool) {
 	var p *client.Problem
-	if !errors.As(err, &p) || p.Status != http.StatusConflict && p.Status != http.StatusUnprocessableEntity &&
-		p.Status != http.StatusRequestEntityTooLarge || p.Slug() == "repo_not_enabled" {
+	if !errors.As(err, &p) || p.Status != conflict && p.Status != tooLarge && p.Status != unprocessable || p.Slug() == "repo_not_enabled" {
 		return "", "", false
 	}
 	return p.Slug(), p.Error(), true

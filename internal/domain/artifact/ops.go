@@ -89,8 +89,8 @@ func (r row) wire() Artifact {
 	}
 	return Artifact{
 		ID: r.ID, Name: r.Name, ContentType: r.MediaType, Size: r.Size, SHA256: digest, Visibility: r.Visibility, RunID: r.RunID,
-		TaskID: r.TaskID, RepoID: r.RepoID, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, StoredAt: r.StoredAt, SharedUntil: r.SharedUntil,
-		ExpiresAt: r.ExpiresAt,
+		TaskID: r.TaskID, RepoID: r.RepoID, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, StoredAt: r.StoredAt,
+		SharedUntil: r.SharedUntil, ExpiresAt: r.ExpiresAt,
 	}
 }
 
@@ -178,6 +178,9 @@ func (s *Service) record(ctx context.Context, r row, by string) (out Upload, err
 		r.ID, r.AccountID, r.CreatedBy, r.CreatedAt = id.New(), tx.Account, by, tx.Now
 		r.ExpiresAt, r.DueAt = tx.Now.Add(s.life(r.Visibility)), tx.Now.Add(firstLook)
 		key = r.key()
+		if err := bounded(tx, &r, by); err != nil {
+			return err
+		}
 		if _, err := insert.Exec(tx, r); err != nil {
 			return err
 		}

@@ -156,7 +156,8 @@ func whole(tx *db.Tx, r *pageRow) (Page, error) {
 	gone, err := unresolved.All(tx, r.RepoID, r.Slug)
 	return Page{
 		Slug: r.Slug, Title: r.Title, Body: r.Body, Links: list(r.Links.V), LeadsTo: list(to), LinkedFrom: list(from),
-		Unresolved: list(gone), Provenance: r.provenance(), Stale: r.stale(), Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		Unresolved: list(gone), Provenance: r.provenance(), Stale: r.stale(), Version: r.Version,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}, err
 }
 

@@ -52,7 +52,8 @@ func (l *library) commit(name, content string) {
 	dir := l.T.TempDir()
 	for _, args := range [][]string{
 		{"clone", "--quiet", l.URL + "/git/acme/web.git", "."}, nil,
-		{"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--all", "--message", "Change it"},
+		{"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet",
+			"--all", "--message", "Change it"},
 		{"push", "--quiet"},
 	} {
 		if args == nil {
