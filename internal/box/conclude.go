@@ -81,6 +81,9 @@ func (b *box) conclude(a *attempt, w *workspace, r result) {
 	if b.dropsEnd(a) {
 		return
 	}
+	if e := a.endingNow(); e == nil || e.severity == graceful {
+		b.storeArtifacts(a)
+	}
 	if e := a.endingNow(); e != nil && e.severity == leaseLost {
 		a.event(protocol.EventLeaseLost, nil)
 	}

@@ -81,6 +81,7 @@ func (b *box) spec(a *attempt, w *workspace, level sandbox.Level) sandbox.Spec {
 	s.Env[SecretsVariable] = broker.Address(in.broker, a.token)
 	s.Env[ReportVariable] = filepath.Join(in.home, reportFile)
 	s.Env[OutboxVariable] = filepath.Join(in.home, outboxDir)
+	s.Env[ArtifactsVariable] = filepath.Join(in.home, artifactsDir)
 	if level == sandbox.Bubblewrap {
 		s.Forward = []sandbox.Forward{{Port: proxyPort, Socket: b.socketPath()}, {Port: secretsPort, Socket: b.brokerPath()}}
 	} else {

@@ -121,8 +121,10 @@ func (b *box) carry(a *attempt) (*workspace, result) {
 	}
 	a.event(protocol.EventPrepared, w.prepared())
 	a.start.Prompt += lackNote(w.lacks)
-	if err := os.MkdirAll(filepath.Join(a.homePath(), outboxDir), 0o700); err != nil {
-		return w, failed("setup_failed", err)
+	for _, dir := range []string{outboxDir, artifactsDir} {
+		if err := os.MkdirAll(filepath.Join(a.homePath(), dir), 0o700); err != nil {
+			return w, failed("setup_failed", err)
+		}
 	}
 	if err := a.identity().Save(filepath.Join(a.homePath(), ".gitconfig")); err != nil {
 		return w, failed("setup_failed", err)

@@ -80,6 +80,8 @@ var heads = map[string]string{
 	"invitation": "who was invited, and has not come yet",
 	"source":     "other systems whose deliveries become asks", "digest": "what happened within a day or a week",
 	"account": "how the account is set", "prompt": "what agents are told besides their tasks",
+	"artifact":   "reports, pictures and builds that are kept besides code",
+	"kb":         "what is known of a repository, in pages",
 	"sso":        "the account's own identity provider",
 	"completion": "scripts that complete commands in a shell", "check": "the checks that boxes run",
 }
@@ -120,6 +122,7 @@ func ownCommands() []tree.Command {
 
 func workCommands() []tree.Command {
 	return slices.Concat(taskCommands(), prCommands(), askCommands(), planCommands(), blockerCommands(), workNouns(),
+		kbCommands(), artifactCommands(),
 		[]tree.Command{
 			{Words: "status", Summary: "what waits for you, runs, went wrong, and what it costs", Define: defineStatus, Members: statusMembers(),
 				Examples: []string{"yardmaster status", "yardmaster status --watch"}},

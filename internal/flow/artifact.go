@@ -21,6 +21,11 @@ func (ArtifactPlaces) Run(tx *db.Tx, runID string) (taskID, repoID string, ok bo
 	return run.PlaceOf(tx, runID)
 }
 
+// Held is the account of a live attempt that a box holds.
+func (ArtifactPlaces) Held(tx *db.Tx, boxID, runID string, attempt int) (string, error) {
+	return run.AccountOf(tx, boxID, runID, attempt)
+}
+
 // Task finds the repository of a task of tx.Account.
 func (ArtifactPlaces) Task(tx *db.Tx, taskID string) (string, bool, error) {
 	t, ok, err := task.Get(tx, tx.Account, taskID)
@@ -40,7 +45,7 @@ func (n Notify) shared(tx *db.Tx, e event.Recorded) (out notification.Notice, ok
 		return out, false, err
 	}
 	out = notification.Notice{
-		Kind: notification.Connection, Noun: nounArtifact, Subject: e.Object, Path: "/ui/call/artifact.list",
+		Kind: notification.Connection, Noun: nounArtifact, Subject: e.Object, Path: "/ui/artifacts/" + e.Object,
 		Title: "An artifact was shared with anybody who has its link: " + data.Name,
 		Text:  "The link ends at " + data.Until.UTC().Format(time.DateTime) + " UTC. Delete the artifact to end it sooner.",
 	}

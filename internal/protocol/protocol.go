@@ -73,6 +73,7 @@ const (
 	CallCredential = "cred.renew"    // nothing -> CredentialReply
 	CallGitToken   = "git.token"     // GitTokenAsk -> GitToken
 	CallSecrets    = "run.secrets"   // SecretsAsk -> Secrets
+	CallArtifact   = "run.artifact"  // ArtifactAsk -> ArtifactPlace
 	CallPing       = "ping"          // nothing -> nothing: the control plane's own test of the path that boxes use
 )
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -97,12 +98,13 @@ func (l *Listing) Add(fl *flag.FlagSet, n *Noun) {
 	l.Filters, l.Others, l.flags = map[string]*string{}, map[string]*string{}, fl
 	keys := capability.Filters(o)
 	for _, key := range object.Sorted(keys) {
-		doc := "only those whose " + strings.ReplaceAll(key, "_", " ") + " is `VALUE`"
+		name := strings.TrimSuffix(key, "_id") // an object is named by more than its id
+		doc := "only those whose " + strings.ReplaceAll(name, "_", " ") + " is `VALUE`"
 		if len(keys[key]) > 0 {
 			doc += ": " + strings.Join(keys[key], ", ")
 		}
-		if l.Filters[key] = tree.Once(fl, key, doc); len(keys[key]) == 1 && keys[key][0] == "true" {
-			fl.Lookup(key).NoOptDefVal = "true"
+		if l.Filters[key] = tree.Once(fl, name, doc); len(keys[key]) == 1 && keys[key][0] == "true" {
+			fl.Lookup(name).NoOptDefVal = "true"
 		}
 	}
 	for _, in := range o.Inputs() {
@@ -158,6 +160,10 @@ func meantBy(ctx context.Context, n *Noun, key, word string) (string, error) {
 	switch key {
 	case "box", "pr", "task", "plan":
 		of = key
+	case "task_id":
+		of = "task"
+	case "repo_id":
+		return repoID(ctx, word)
 	case "actor":
 		if strings.Contains(word, ":") {
 			return word, nil
@@ -180,6 +186,31 @@ func meantBy(ctx context.Context, n *Noun, key, word string) (string, error) {
 		return word, nil
 	}
 	return Called(of).Find(ctx, word)
+}
+
+// repoID is the id of a repository that is named by OWNER/NAME.
+func repoID(ctx context.Context, name string) (string, error) {
+	if object.WholeID.MatchString(name) {
+		return name, nil
+	}
+	in, err := InRepo(ctx, name, nil)
+	if err != nil {
+		return "", err
+	}
+	c, err := signin.Connect()
+	if err != nil {
+		return "", err
+	}
+	return IDOfRepo(ctx, c, in[0].Text, in[1].Text)
+}
+
+// IDOfRepo is the id of a repository.
+func IDOfRepo(ctx context.Context, c *client.Client, owner, name string) (string, error) {
+	var r struct {
+		ID string `json:"id"`
+	}
+	err := c.Call(ctx, http.MethodGet, "/v1/repos/"+url.PathEscape(owner)+"/"+url.PathEscape(name), nil, &r)
+	return r.ID, err
 }
 
 // InRepo adds the repository to the inputs: the one that is named, or else the one of the

@@ -39,6 +39,11 @@ func otherNouns() []*Noun {
 			Columns: []table.Column{{"ID", "id", table.ID}, {"AGE", "started_at", table.Age}, {"KIND", "kind", table.Text},
 				{"OUTCOME", "outcome", table.State}, {"REPOSITORY", "repo", table.Text}, {"MODEL", "model", table.ExtraTitle},
 				{"CALLS", "calls", table.ExtraCount}, {"COST", "cost_usd", table.USD}, {"TITLE", "title", table.Title}}},
+		{Name: "artifact", Page: "artifacts", List: "artifact.list", Names: []string{"name"}, Label: "name",
+			First: "yardmaster artifact put FILE",
+			Columns: []table.Column{{"ID", "id", table.ID}, {"AGE", "created_at", table.Age}, {"NAME", "name", table.Title},
+				{"TYPE", "content_type", table.Text}, {"SIZE", "size", table.Number}, {"SEEN BY", "visibility", table.Text},
+				{"KEPT UNTIL", "expires_at", table.Age}, {"LINK ENDS", "shared_until", table.Age}}},
 		{Name: "secret", Page: "settings/secrets", Alone: true, List: "secret.list", Key: "name", First: "yardmaster secret set NAME",
 			None: "The account has none: yardmaster secret set NAME keeps one. " +
 				"Those of a repository: yardmaster secret list --repo OWNER/NAME",

@@ -16,7 +16,7 @@ import (
 // their own.
 func Below() []*Noun {
 	return []*Noun{Review(), Finding(), Thread(), Rule(), Try(), Attempt(), SourceDelivery(), Flake(),
-		Price(), Route(), Variable()}
+		Price(), Route(), Variable(), KnowledgePage(), KnowledgeVersion()}
 }
 
 // Review is a review by agents, of a pull request.
@@ -161,4 +161,18 @@ func Gift() *Noun {
 			{"FROM", "donor", table.Text}, {"REPOSITORY", "target_repo_full_name", table.Title}, {"SERVES", "serves", table.Text},
 			{"MODEL", "model.model", table.Text}, {"USED", "used_usd", table.Number}, {"LEFT", "left_usd", table.Number},
 			{"AGE", "created_at", table.Age}}}
+}
+
+// KnowledgePage is a page of the knowledge base of a repository.
+func KnowledgePage() *Noun {
+	return &Noun{Name: "page", List: "kb.page_list", Key: "slug", Label: "title", First: "yardmaster kb edit SLUG",
+		Columns: []table.Column{{"SLUG", "slug", table.Text}, {"TITLE", "title", table.Title}, {"STALE SINCE", "stale.since", table.Age},
+			{"VERSION", "version", table.Number}, {"UPDATED", "updated_at", table.Age}, {"BY", "provenance.by", table.Text}}}
+}
+
+// KnowledgeVersion is what a page of the knowledge base is, or was.
+func KnowledgeVersion() *Noun {
+	return &Noun{Name: "version", List: "kb.page_versions", Key: "version", Label: "title", None: "There are none.",
+		Columns: []table.Column{{"VERSION", "version", table.Number}, {"TITLE", "title", table.Title}, {"UPDATED", "updated_at", table.Age},
+			{"BY", "provenance.by", table.Text}, {"RUN", "provenance.run_id", table.Text}}}
 }

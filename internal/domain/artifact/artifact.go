@@ -10,12 +10,14 @@
 //   - artifact.go: the types, and Service
 //   - ops.go: the capabilities; link.go the addresses of shared ones
 //   - arrive.go: what is there, and what is not
+//   - box.go: what runs leave
 //   - loop.go: uploads that arrive or are given up, and retention
 //   - store.go, events.go: the statements, the events
 package artifact
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"time"
 
@@ -58,6 +60,9 @@ const (
 type Places interface {
 	// Run finds the task and the repository of a run.
 	Run(tx *db.Tx, runID string) (taskID, repoID string, ok bool, err error)
+	// Held is the account of a live attempt that a box holds. It returns fault.NotFound if
+	// there is none.
+	Held(tx *db.Tx, boxID, runID string, attempt int) (account string, err error)
 	// Task finds the repository of a task.
 	Task(tx *db.Tx, taskID string) (repoID string, ok bool, err error)
 	// Repo tells whether there is a repository.
@@ -71,12 +76,18 @@ type Room interface {
 	ObjectMade(tx *db.Tx) error
 }
 
+// Bus is the part of the message bus that this package calls.
+type Bus interface {
+	Handle(method string, fn func(ctx context.Context, boxID string, data []byte) (any, error)) error
+}
+
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB      *db.DB
 	Hub     *event.Hub
 	Ring    *seal.Keyring
 	Objects blob.Store
+	Bus     Bus `optional:"without one boxes store nothing"`
 	Places  Places
 	Room    Room
 	Logger  *slog.Logger

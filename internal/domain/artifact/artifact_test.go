@@ -33,7 +33,14 @@ func TestStatements(t *testing.T) {
 }
 
 // places knows one run.
-type places struct{ run, task, repo string }
+type places struct{ run, task, repo, account string }
+
+func (p places) Held(_ *db.Tx, boxID, runID string, attempt int) (string, error) {
+	if boxID != "box" || runID != p.run || attempt != 1 {
+		return "", fault.Missing("live attempt")
+	}
+	return p.account, nil
+}
 
 func (p places) Run(_ *db.Tx, runID string) (string, string, bool, error) {
 	return p.task, p.repo, runID == p.run, nil
@@ -118,6 +125,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 				y.folder.ServeHTTP(w, r)
 			}))
 			t.Cleanup(server.Close)
+			y.places.account = y.account
 			ring := seal.New()
 			y.folder = blob.NewFolder(y.dir, server.URL, ring, y.clock)
 			y.store = &shaky{Store: y.folder}

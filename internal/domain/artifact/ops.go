@@ -70,6 +70,7 @@ type Artifact struct {
 	Name        string     `json:"name" example:"coverage.txt" doc:"name of the file"`
 	ContentType string     `json:"content_type" example:"text/plain" doc:"media type, as whoever stored it says"`
 	Size        int64      `json:"size" example:"48211" doc:"in bytes"`
+	SHA256      *string    `json:"sha256" example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" doc:"digest of the bytes, as whoever stored it says; null: nobody said"`
 	Visibility  string     `json:"visibility" enum:"run,account,public" doc:"run and account: the members of the account; public: whoever has a link, too"`
 	RunID       *string    `json:"run_id" format:"uuid" doc:"the run that made it; null: none did"`
 	TaskID      *string    `json:"task_id" format:"uuid" doc:"the task that it belongs to; null: none"`
@@ -82,10 +83,14 @@ type Artifact struct {
 }
 
 func (r row) wire() Artifact {
+	var digest *string
+	if r.SHA256 != "" {
+		digest = &r.SHA256
+	}
 	return Artifact{
-		ID: r.ID, Name: r.Name, ContentType: r.MediaType, Size: r.Size, Visibility: r.Visibility, RunID: r.RunID, TaskID: r.TaskID,
-		RepoID: r.RepoID, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, StoredAt: r.StoredAt, SharedUntil: r.SharedUntil,
-		ExpiresAt: r.ExpiresAt,
+		ID: r.ID, Name: r.Name, ContentType: r.MediaType, Size: r.Size, SHA256: digest, Visibility: r.Visibility, RunID: r.RunID,
+		TaskID: r.TaskID, RepoID: r.RepoID, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, StoredAt: r.StoredAt,
+		SharedUntil: r.SharedUntil, ExpiresAt: r.ExpiresAt,
 	}
 }
 
@@ -113,6 +118,7 @@ type putIn struct {
 	Name        string  `json:"name" minLength:"1" maxLength:"200" example:"coverage.txt" doc:"name of the file, without a path"`
 	ContentType string  `json:"content_type" maxLength:"200" example:"text/plain" doc:"media type of the bytes"`
 	Size        int64   `json:"size" minimum:"0" maximum:"5368709120" example:"48211" doc:"of the bytes"`
+	SHA256      string  `json:"sha256,omitempty" pattern:"^([0-9a-f]{64})?$" says:"must be 64 hexadecimal digits" example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" doc:"digest of the bytes, for whoever reads them; it is not checked here"`
 	Visibility  string  `json:"visibility,omitempty" enum:"run,account" doc:"run unless sent, if there is a run_id, and else account"`
 	RunID       *string `json:"run_id,omitempty" example:"null" doc:"the run that it is of"`
 	TaskID      *string `json:"task_id,omitempty" example:"null" doc:"the task that it belongs to; a run has its own"`
@@ -147,7 +153,7 @@ func (s *Service) put(ctx context.Context, in putIn) (out Upload, err error) {
 		return out, fault.New(fault.Unavailable, "no-object-store", "This server keeps no objects. Its operator has to say with blob where they go.")
 	}
 	r := row{
-		Name: in.Name, MediaType: in.ContentType, Size: in.Size, Visibility: in.Visibility,
+		Name: in.Name, MediaType: in.ContentType, Size: in.Size, SHA256: in.SHA256, Visibility: in.Visibility,
 		RunID: in.RunID, TaskID: in.TaskID, RepoID: in.RepoID,
 	}
 	if r.Visibility == "" {
@@ -172,6 +178,9 @@ func (s *Service) record(ctx context.Context, r row, by string) (out Upload, err
 		r.ID, r.AccountID, r.CreatedBy, r.CreatedAt = id.New(), tx.Account, by, tx.Now
 		r.ExpiresAt, r.DueAt = tx.Now.Add(s.life(r.Visibility)), tx.Now.Add(firstLook)
 		key = r.key()
+		if err := bounded(tx, &r, by); err != nil {
+			return err
+		}
 		if _, err := insert.Exec(tx, r); err != nil {
 			return err
 		}

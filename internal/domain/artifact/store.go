@@ -14,6 +14,7 @@ type row struct {
 	RunID, TaskID, RepoID *string
 	Name, MediaType       string
 	Size                  int64
+	SHA256                string `db:"sha256"`
 	Visibility            string
 	CreatedBy             string
 	CreatedAt             time.Time
@@ -29,14 +30,17 @@ func (r row) key() string { return r.AccountID + "/artifacts/" + r.ID }
 
 const (
 	columns = `id, account_id, run_id, task_id, repo_id, name, media_type, size, visibility, created_by, created_at, stored_at,
-	missing_at, shared_until, expires_at, deleted_at, due_at`
+	missing_at, shared_until, expires_at, deleted_at, due_at, sha256`
 	// shows is the condition of rows that lists have.
 	shows = `stored_at IS NOT NULL AND missing_at IS NULL AND deleted_at IS NULL`
 )
 
 var (
 	insert = db.SWith[row](`INSERT INTO artifacts (` + columns + `) VALUES (:id, :account_id, :run_id, :task_id, :repo_id, :name,
-		:media_type, :size, :visibility, :created_by, :created_at, :stored_at, :missing_at, :shared_until, :expires_at, :deleted_at, :due_at)`)
+		:media_type, :size, :visibility, :created_by, :created_at, :stored_at, :missing_at, :shared_until, :expires_at, :deleted_at, :due_at,
+		:sha256)`)
+	// ofRun counts what was recorded for a run, whatever became of it.
+	ofRun = db.Q[int](`SELECT COUNT(*) AS n FROM artifacts WHERE account_id = $1 AND run_id = $2`)
 	// byID finds an artifact that nobody has deleted, arrived or not.
 	byID   = db.Q[row](`SELECT ` + columns + ` FROM artifacts WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL AND expires_at > $3`)
 	lockID = byID.ForUpdate()

@@ -79,6 +79,7 @@ type Page struct {
 	Title      string     `json:"title" example:"How it is built" doc:"the one that was sent, else the first heading, else the end of the slug"`
 	Body       string     `json:"body" example:"# How it is built\n\nRun make." doc:"its text, as it was sent"`
 	Links      []string   `json:"links" example:"[\"guides/test\"]" doc:"slugs of the pages that it leads to, as they were sent"`
+	LeadsTo    []string   `json:"leads_to" example:"[\"guides/test\"]" doc:"slugs of the pages that it leads to and that are there, by links or in its text; 200 at most"`
 	LinkedFrom []string   `json:"linked_from" example:"[]" doc:"slugs of the pages that lead to it, by links or in their text; 200 at most"`
 	Unresolved []string   `json:"unresolved" example:"[]" doc:"pages that it leads to and that were deleted since"`
 	Provenance Provenance `json:"provenance" doc:"who wrote it, and from what"`
@@ -157,10 +158,15 @@ func whole(tx *db.Tx, r *pageRow) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
+	to, err := leadsTo.All(tx, r.RepoID, r.Slug)
+	if err != nil {
+		return Page{}, err
+	}
 	gone, err := unresolved.All(tx, r.RepoID, r.Slug)
 	return Page{
-		Slug: r.Slug, Title: r.Title, Body: r.Body, Links: list(r.Links.V), LinkedFrom: list(from), Unresolved: list(gone),
-		Provenance: r.provenance(), Stale: r.stale(), Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		Slug: r.Slug, Title: r.Title, Body: r.Body, Links: list(r.Links.V), LeadsTo: list(to), LinkedFrom: list(from),
+		Unresolved: list(gone), Provenance: r.provenance(), Stale: r.stale(), Version: r.Version,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}, err
 }
 

@@ -76,6 +76,8 @@ var (
 
 	dropLinks = db.S(`DELETE FROM kb_links WHERE repo_id = $1 AND slug = $2`)
 	linkedTo  = db.Q[string](`SELECT slug FROM kb_links WHERE repo_id = $1 AND target = $2 AND slug <> $2 ORDER BY slug LIMIT 200`)
+	leadsTo   = db.Q[string](`SELECT l.target FROM kb_links l JOIN kb_pages p ON p.repo_id = l.repo_id AND p.slug = l.target
+		WHERE l.repo_id = $1 AND l.slug = $2 ORDER BY l.target LIMIT 200`)
 	// unresolved are the pages that a page leads to and that are not there.
 	unresolved = db.Q[string](`SELECT l.target FROM kb_links l LEFT JOIN kb_pages p ON p.repo_id = l.repo_id AND p.slug = l.target
 		WHERE l.repo_id = $1 AND l.slug = $2 AND p.slug IS NULL ORDER BY l.target`)

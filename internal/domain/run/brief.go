@@ -100,6 +100,9 @@ func declarations(p func(format string, a ...any)) {
 		"for a later try.\n")
 	p("* Work that you notice and that is not this task: ask-<name>.json: {\"title\": one line, \"body\": what is wanted and why}, with ")
 	p("\"repo\": \"owner/name\" if it belongs to another repository: then a person is asked first. Somebody else judges it.\n")
+	p("* Files that a person should see (a picture, a log, a report: %s) belong into the directory YARDMASTER_ARTIFACTS; they are stored ",
+		"png, jpg, gif, webp, txt, log, md, csv, json, diff, html or xml")
+	p("beside the run when it is over (at most %d, each up to %d MiB).\n", protocol.MaxArtifacts, protocol.MaxArtifactBytes>>20)
 	p("* If a pull request of this repository should be closed, opened again or labelled, do not do it: write action-<name>.json: ")
 	p("{\"pull\": its number, \"kind\": \"close\" or \"reopen\" or \"label\", \"label\": for the last, \"why\": one line}. A person is asked.\n")
 }

@@ -460,6 +460,12 @@ func held(tx *db.Tx, boxID, runID string, attempt int, lock bool) (Row, error) {
 	return r, err
 }
 
+// AccountOf is the account of a live attempt that a box holds. It fails as held does.
+func AccountOf(tx *db.Tx, boxID, runID string, attempt int) (string, error) {
+	r, err := held(tx, boxID, runID, attempt, false)
+	return r.AccountID, err
+}
+
 // GitToken gives a live attempt a new push token, sealed to the box's present
 // process, and deletes the token before. It returns fault.NotFound if the box
 // has no such live attempt.

@@ -100,6 +100,7 @@ echo '# <b data-owned>zz-report</b> [zz-link](javascript:alert(1)) ![x](https://
 		}
 		return seed.Add(tx, seed.Member{Account: s.Account, User: user, Role: "member"})
 	})
+	post(201, "PUT", "/v1/kb/"+repos.Data[0].ID+"/pages/zz/known", `{"title": "{known}", "body": "{knowledge}"}`, "known", "knowledge")
 	pr := s.pull(task)
 	var blockers struct{ Data []struct{ ID string } }
 	patience.Until(s.T, "the question is there", func() bool {
@@ -127,16 +128,17 @@ echo '# <b data-owned>zz-report</b> [zz-link](javascript:alert(1)) ![x](https://
 		"/ui/boxes/{id}": {box}, "/ui/digests/{id}": {digest}, "/ui/repos/{owner}/{repo}/issues/{id}": {issue},
 		"/ui/sessions/{id}": {session, session + "?tab=raw"}, "/ui/settings/integrations/{id}": {source},
 		"/ui/platform/accounts/{id}": {s.Account}, "/ui/platform/users/{id}": {user},
-		"/ui/templates":            {"", "?tab=prompts", "?tab=variables"},
-		"/ui/repos/{owner}/{repo}": {"", "?tab=ask", "?tab=policy", "?tab=settings", "?tab=sessions", "?tab=secrets"},
+		"/ui/kb/{owner}/{repo}/{slug...}": {"zz/known", "zz/known?tab=edit", "zz/known?tab=history"},
+		"/ui/templates":                   {"", "?tab=prompts", "?tab=variables"},
+		"/ui/repos/{owner}/{repo}":        {"", "?tab=ask", "?tab=policy", "?tab=settings", "?tab=sessions", "?tab=secrets"},
 	}
 	b := s.enter(1440, 900)
 	b.Complaints()
 	var seen strings.Builder
 	for _, path := range addresses(t) {
 		for _, of := range append(ids[path], map[bool]string{true: "01a209ae-0000-7000-8000-000000000000"}[len(ids[path]) == 0]) {
-			at := strings.NewReplacer("{owner}", "acme", "{repo}", "web", "{id}", of).Replace(path)
-			if !strings.Contains(path, "{id}") {
+			at := strings.NewReplacer("{owner}", "acme", "{repo}", "web", "{id}", of, "{slug...}", of).Replace(path)
+			if !strings.Contains(path, "{id}") && !strings.Contains(path, "{slug") {
 				at += strings.TrimPrefix(of, "01a209ae-0000-7000-8000-000000000000")
 			} else if of == "" {
 				continue
@@ -162,7 +164,7 @@ echo '# <b data-owned>zz-report</b> [zz-link](javascript:alert(1)) ![x](https://
 	for _, field := range regexp.MustCompile(`zz-[a-z]+`).FindAllString(strings.Join([]string{
 		evil("task"), evil("problem"), evil("asker"), evil("ask"), evil("body"), evil("schedule"), evil("token"),
 		evil("variable"), evil("prompt"), evil("key"), evil("model"), evil("plan"), evil("group"), evil("label"), evil("applicant"),
-		evil("org"), evil("briefing"), evil("escalation"), evil("issue"), evil("member"), "zz-check zz-line zz-code zz-file zz-report zz-question",
+		evil("org"), evil("briefing"), evil("escalation"), evil("issue"), evil("member"), evil("known"), evil("knowledge"), "zz-check zz-line zz-code zz-file zz-report zz-question",
 	}, " "), -1) {
 		if !strings.Contains(seen.String(), field) {
 			t.Errorf("no page shows the text %s: the test says nothing about it", field)

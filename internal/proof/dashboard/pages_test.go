@@ -119,7 +119,7 @@ func example(path, task string) string {
 	path = strings.NewReplacer(
 		"/tasks/{id}", "/tasks/"+task, "/docs/{name}", "/docs/secrets", "/call/{id}", "/call/task.list",
 		"{owner}", "acme", "{repo}", "web").Replace(path)
-	return regexp.MustCompile(`\{\w+\}`).ReplaceAllString(path, "01a209ae-0000-7000-8000-000000000000")
+	return regexp.MustCompile(`\{\w+(\.\.\.)?\}`).ReplaceAllString(path, "01a209ae-0000-7000-8000-000000000000")
 }
 
 // Every page can be used wide and narrow, in light and in dark, with rows and without:

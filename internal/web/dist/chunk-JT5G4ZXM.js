@@ -2,6 +2,7 @@
 <<<<<<<< HEAD:internal/web/dist/chunk-JT5G4ZXM.js
 <<<<<<<< HEAD:internal/web/dist/chunk-JT5G4ZXM.js
 <<<<<<<< HEAD:internal/web/dist/chunk-JT5G4ZXM.js
+<<<<<<<< HEAD:internal/web/dist/chunk-JT5G4ZXM.js
 import{Fa as d,a as P,c as x,e as S,g as F,i as L,m as A}from"./chunk-L4H5IHJI.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
 ========
 import{Fa as d,a as P,c as x,e as S,g as F,i as L,m as A}from"./chunk-K5552SP6.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
@@ -15,6 +16,9 @@ import{Ea as d,a as P,c as x,e as S,g as F,i as L,m as A}from"./chunk-YFX5B43M.j
 ========
 import{Ea as d,a as P,c as x,e as S,g as F,i as L,m as A}from"./chunk-5RJDMQST.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
 >>>>>>>> h-ssh:internal/web/dist/chunk-URONUXJP.js
+========
+import{Ma as d,a as P,c as x,e as S,g as F,i as L,o as A}from"./chunk-URKWUVFM.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
+>>>>>>>> h-pages:internal/web/dist/chunk-56FIEYT5.js
 `)&&(t=t.slice(1)),this.cr=t.endsWith("\r"),this.rest+=t.replace(/\r\n?/g,`
 `);let e=[],n=0;for(let r=0;(r=this.rest.indexOf(`
 

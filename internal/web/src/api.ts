@@ -144,14 +144,23 @@ export function refusal(res: Response, json: Record<string, any>): Problem {
   );
 }
 
-// stored reads a text at an address that an answer has named, such as a log; undefined
-// where it lies at another origin, which the page cannot reach.
-export async function stored(address: string, off?: AbortSignal): Promise<string | undefined> {
-  const url = new URL(address, location.href);
-  if (url.origin !== location.origin) return undefined;
-  const res = await reached(fetch(url, { signal: off, credentials: "omit" }));
+// own tells whether an address lies at this origin: the page can reach no other.
+export const own = (address: string) => new URL(address, location.href).origin === location.origin;
+
+// stored reads a text at an address that an answer has named, such as a log, or its first
+// bytes; undefined where it lies at another origin.
+export async function stored(address: string, off?: AbortSignal, most?: number): Promise<string | undefined> {
+  if (!own(address)) return undefined;
+  const head: Record<string, string> = most ? { Range: `bytes=0-${most - 1}` } : {},
+    res = await reached(fetch(new URL(address, location.href), { signal: off, credentials: "omit", headers: head }));
   if (!res.ok) throw refusal(res, await res.json().catch(() => ({})));
   return reached(res.text());
+}
+
+// store sends a file to an address that an answer has named, with the headers that it asks for.
+export async function store(address: string, headers: Record<string, string>, file: Blob): Promise<void> {
+  const res = await reached(fetch(address, { method: "PUT", headers, body: file, credentials: "omit" }));
+  if (!res.ok) throw refusal(res, await res.json().catch(() => ({})));
 }
 
 // save has the browser keep what a capability answers as a file.

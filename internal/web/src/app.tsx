@@ -179,7 +179,7 @@ function App() {
 function up() {
   for (let at = here.value.pathname.replace(/\/+$/, ""); at.length > 3; ) {
     at = at.replace(/\/[^/]*$/, "");
-    if (at === "/ui" || find(at)) return ascend(at);
+    if (at === "/ui" || find(at)?.entry.path.endsWith("...}") === false) return ascend(at);
   }
 }
 

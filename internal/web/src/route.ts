@@ -32,20 +32,22 @@ export function setQuery(values: Record<string, string | undefined>) {
   go(url.pathname + url.search + url.hash, { replace: true });
 }
 
-// match fits a path such as /ui/tasks/{id} to an address.
+// match fits a path such as /ui/tasks/{id} to an address. What ends with {name...} takes all
+// that is left of it.
 export function match(path: string, to: string): Params | undefined {
   const want = path.split("/"),
     have = to.replace(/\/+$/, "").split("/");
-  if (want.length !== have.length) return;
+  const rest = want.at(-1)!.endsWith("...}");
+  if (rest ? want.length > have.length : want.length !== have.length) return;
   const out: Params = {};
   for (const [i, part] of want.entries()) {
-    const got = have[i] ?? "";
+    const got = rest && i === want.length - 1 ? have.slice(i).join("/") : (have[i] ?? "");
     if (!part.startsWith("{")) {
       if (part !== got) return;
       continue;
     }
     try {
-      out[part.slice(1, -1)] = decodeURIComponent(got);
+      out[part.replace(/^\{|\.*\}$/g, "")] = decodeURIComponent(got);
     } catch {
       return;
     }

@@ -18,6 +18,7 @@ import {
 } from "../client.gen";
 import { Ask } from "../cards/answer";
 import { Clamps, flat, Policy } from "../cards/policy";
+import { placeOf } from "../cards/kb";
 import { Secrets } from "../cards/secrets";
 import { SessionTable } from "../cards/sessions";
 import { useAgain, useList, useOne } from "../list";
@@ -107,6 +108,8 @@ export default function RepositoryPage(p: PageProps) {
       </Facts>
       <p class="places">
         <a href={`/ui/prs?repo=${full}`}>Pull requests</a>
+        <a href={placeOf(full)}>Knowledge</a>
+        <a href={"/ui/artifacts?repo=" + full}>Artifacts</a>
         {[
           ["issues", "Issues"],
           ["reviews", "Reviews"],

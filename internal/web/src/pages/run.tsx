@@ -41,6 +41,9 @@ export default function RunPage(p: PageProps) {
                 <a href={"/ui/repos/" + s.repo}>{s.repo}</a>
               </Fact>
             )}
+            <Fact name="Artifacts">
+              <a href={"/ui/artifacts?run=" + id}>what it stored</a>
+            </Fact>
             <Fact name="Took">
               <Took from={s.started_at} to={s.ended_at} />
             </Fact>

@@ -97,6 +97,9 @@ export default function TaskPage(p: PageProps) {
             <NamedAsk id={t.ask_id} />
           </Fact>
         )}
+        <Fact name="Artifacts">
+          <a href={"/ui/artifacts?task=" + t.id}>what it stored</a>
+        </Fact>
         <Fact name="Filed">
           <Time at={t.created_at} /> by <Who of={t.created_by} />
         </Fact>

@@ -36,6 +36,7 @@ type Props<In, Out> = {
   call: Call<In, Out>;
   read: (form: FormData) => In;
   done?: (out: Out) => void;
+  failed?: (e: unknown) => boolean; // whether a refusal is said elsewhere
   submit: string;
   said?: string;
   class?: string;
@@ -68,6 +69,11 @@ export function Form<In, Out>(p: Props<In, Out>) {
       if (p.said) tell(p.said);
       p.done?.(out);
     } catch (e) {
+      if (p.failed?.(e)) {
+        setWrong({});
+        setText("");
+        return;
+      }
       const errors = (e instanceof Problem ? (e.body.errors ?? {}) : {}) as Problems;
       setWrong(errors);
       setText(said(e));

@@ -13,8 +13,13 @@ const most = 200_000,
   wide = 50;
 
 // How says what is drawn beyond text by strangers: resolve answers the address of a link
-// that is no address of the web, or nothing; anchors gives headings ids and real levels.
-type How = { resolve?: (to: string) => string | undefined; anchors?: (heading: string) => string };
+// that is no address of the web, or nothing; anchors gives headings ids and real levels;
+// wiki has [[name]] and [[name|text]] be links as well.
+export type How = {
+  wiki?: boolean;
+  resolve?: (to: string) => string | undefined;
+  anchors?: (heading: string) => string;
+};
 
 // pieces draws the marks within a line.
 export function pieces(s: string, depth = 0, how: How = {}): ComponentChildren[] {
@@ -57,6 +62,14 @@ export function pieces(s: string, depth = 0, how: How = {}): ComponentChildren[]
       if (close >= 0) {
         end = close + 1;
         node = <em>{pieces(s.slice(i + 1, close), depth + 1, how)}</em>;
+      }
+    } else if (c === "[" && how.wiki && s[i + 1] === "[") {
+      const close = next("]]", i + 2),
+        [to = "", label = to] = close >= 0 ? s.slice(i + 2, close).split("|", 2) : [];
+      run = 2;
+      if (/^[^\s[\]()]+$/.test(to)) {
+        end = close + 2;
+        node = inside("/" + to.replace(/^\//, ""), label, how.resolve!);
       }
     } else if (c === "[" || (c === "!" && s[i + 1] === "[")) {
       const open = c === "!" ? i + 1 : i,

@@ -1,0 +1,302 @@
+// A page of the knowledge base: read, edited, and what it was before.
+import { Problem } from "../api";
+import {
+  kbPageDelete,
+  kbPageDiff,
+  kbPageGet,
+  kbPageRestore,
+  kbPageVersions,
+  type KnowledgePage,
+  type KnowledgePageDiff,
+  type KnowledgeVersion,
+  type Repository,
+} from "../client.gen";
+import { Hunks, Outdated, placeOf, Text, useRepository } from "../cards/kb";
+import { Editor } from "../cards/kbedit";
+import { Actor } from "../cards/who";
+import { useList, useOne } from "../list";
+import { go, query, setQuery, type PageProps } from "../route";
+import { inert } from "../ui/ansi";
+import { Cards, Choice } from "../ui/inputs";
+import { Act, Coming, Empty, Head, Id, Tabs } from "../ui/parts";
+import { Raw } from "../ui/raw";
+import { Status } from "../ui/status";
+import { Time } from "../ui/time";
+
+const tabs = ["text", "edit", "history"];
+
+export default function PageOfKnowledge(p: PageProps) {
+  const at = { owner: p.params.owner!, repo: p.params.repo! },
+    slug = p.params.slug!,
+    one = useRepository(at),
+    r = one.value.value;
+  return r ? (
+    <One key={r.id + slug} repo={r} slug={slug} />
+  ) : (
+    <>
+      <Head title={inert(slug)} />
+      <Coming of={one} />
+    </>
+  );
+}
+
+function One(p: { repo: Repository; slug: string }) {
+  const input = { repoId: p.repo.id, slug: p.slug },
+    full = p.repo.full_name,
+    tab = query().get("tab") ?? "text",
+    one = useOne<KnowledgePage>(p.slug, (signal) => kbPageGet(input, { signal })),
+    d = one.value.value,
+    failure = one.error.value;
+  if (!d)
+    return (
+      <>
+        <Head title={inert(p.slug)}>
+          <span class="grow" />
+          <a href={placeOf(full)}>All pages</a>
+        </Head>
+        {failure instanceof Problem && failure.status === 404 ? (
+          <Empty>
+            There is no page of this name. <a href={placeOf(full) + "?new=" + encodeURIComponent(p.slug)}>Write it</a>
+          </Empty>
+        ) : (
+          <Coming of={one} />
+        )}
+      </>
+    );
+  const again = () => void one.load();
+  return (
+    <>
+      <Head title={inert(d.title)}>
+        {d.stale && <Status of="stale" />}
+        <Tabs
+          label="Parts of the page"
+          all={tabs}
+          at={tab}
+          to={(t) => setQuery({ tab: t === "text" ? "" : t, from: "", to: "" })}
+        />
+        <span class="grow" />
+        <a href={placeOf(full)}>All pages</a>
+        <Act
+          call={kbPageDelete}
+          input={input}
+          class="danger"
+          confirm={`Delete the page ${d.slug} with all its versions?`}
+          done={() => {
+            go(placeOf(full));
+            return "It is deleted.";
+          }}
+        >
+          Delete
+        </Act>
+      </Head>
+      {tab === "edit" ? (
+        <Editor
+          repo={p.repo}
+          of={d}
+          done={() => {
+            again();
+            setQuery({ tab: "" });
+          }}
+        />
+      ) : tab === "history" ? (
+        <History key={d.version} repo={p.repo} of={d} again={again} />
+      ) : (
+        <Read repo={p.repo} of={d} />
+      )}
+    </>
+  );
+}
+
+// Read is the text, and beside it what one judges it by.
+function Read(p: { repo: Repository; of: KnowledgePage }) {
+  const d = p.of,
+    full = p.repo.full_name,
+    from = d.provenance;
+  return (
+    <div class="cols">
+      <div>
+        {d.stale && <Outdated of={d.stale} />}
+        <Text full={full} slug={d.slug} title={d.title} body={d.body} there={d.leads_to} />
+        <Raw call={kbPageGet} input={{ repoId: p.repo.id, slug: d.slug }} of={d} />
+      </div>
+      <aside class="stack" aria-label="About the page">
+        <section class="card">
+          <header>
+            <h2>Where it is from</h2>
+          </header>
+          <dl class="kv body">
+            <dt>Written by</dt>
+            <dd>{from.run_id ? <a href={"/ui/runs/" + from.run_id}>a run</a> : <Actor of={from.by} />}</dd>
+            <dt>Written</dt>
+            <dd>
+              <Time at={d.updated_at} />
+            </dd>
+            <dt>Version</dt>
+            <dd>
+              <a href="?tab=history">{d.version}</a>
+            </dd>
+            <dt>Name</dt>
+            <dd>
+              <code>{d.slug}</code>
+            </dd>
+            <dt>Commit</dt>
+            <dd>{from.commit ? <Id of={from.commit} /> : "nobody said"}</dd>
+            <dt>Files</dt>
+            <dd>
+              {from.files.length === 0
+                ? "none: it never gets stale"
+                : from.files.map((f) => (
+                    <div key={f}>
+                      <code>{inert(f)}</code>
+                    </div>
+                  ))}
+            </dd>
+          </dl>
+        </section>
+        <Ways name="Leads to" none="It leads to no other page." full={full} all={d.leads_to} />
+        <Ways name="Linked from" none="No page leads here." full={full} all={d.linked_from} />
+        {d.unresolved.length > 0 && (
+          <section class="card">
+            <header>
+              <h2>Leads nowhere</h2>
+            </header>
+            <div class="body">
+              <p>These pages were deleted since:</p>
+              <ul>
+                {d.unresolved.map((s) => (
+                  <li key={s}>
+                    <code>{inert(s)}</code>
+                  </li>
+                ))}
+              </ul>
+            </div>
+          </section>
+        )}
+      </aside>
+    </div>
+  );
+}
+
+function Ways(p: { name: string; none: string; full: string; all: string[] }) {
+  return (
+    <section class="card" aria-label={p.name}>
+      <header>
+        <h2>{p.name}</h2>
+        <span class="num">{p.all.length || ""}</span>
+      </header>
+      <div class="body">
+        {p.all.length === 0 ? (
+          <p class="dim">{p.none}</p>
+        ) : (
+          <ul>
+            {p.all.map((s) => (
+              <li key={s}>
+                <a href={placeOf(p.full, s)}>{s}</a>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </section>
+  );
+}
+
+type Row = KnowledgeVersion & { id: string };
+
+// History is what the page was, what each version changed, and the way back to it.
+function History(p: { repo: Repository; of: KnowledgePage; again: () => void }) {
+  const input = { repoId: p.repo.id, slug: p.of.slug },
+    now = p.of.version,
+    list = useList<Row>("versions", async (cursor, signal) => {
+      const page = await kbPageVersions({ ...input, cursor, per_page: 100 }, { signal });
+      return { ...page, data: page.data.map((v) => ({ ...v, id: String(v.version) })) };
+    });
+  const all = list.ids.value.map(Number),
+    to = Number(query().get("to")) || now,
+    from = Number(query().get("from")) || Math.max(...all.filter((v) => v < to), 0);
+  const pick = (name: "from" | "to") => (v: string) =>
+    setQuery({ from: String(from || ""), to: String(to), [name]: v });
+  return (
+    <>
+      {all.length > 1 && (
+        <div class="tools">
+          <Choice
+            name="from"
+            label="Compare version"
+            value={String(from)}
+            wrong={() => undefined}
+            all={all.map((v) => [String(v), String(v)] as const)}
+            onPick={pick("from")}
+          />
+          <Choice
+            name="to"
+            label="with"
+            value={String(to)}
+            wrong={() => undefined}
+            all={all.map((v) => [String(v), v === now ? v + " (now)" : String(v)] as const)}
+            onPick={pick("to")}
+          />
+        </div>
+      )}
+      {list.state.value === "ready" && from > 0 && <Between key={from + " " + to} of={{ ...input, from, to }} />}
+      <Cards
+        list={list}
+        label="Versions"
+        empty="There is none."
+        row={(v) => (
+          <>
+            <div>
+              <p>
+                <strong>Version {v.version}</strong> {v.version === now && <span class="dim">as it is</span>}
+              </p>
+              <p class="dim">
+                {inert(v.title)} · {v.provenance.run_id ? "a run" : <Actor of={v.provenance.by} />} ·{" "}
+                <Time at={v.updated_at} />
+              </p>
+            </div>
+            <div class="acts">
+              {all.some((x) => x < v.version) && (
+                <button type="button" onClick={() => setQuery({ from: "", to: String(v.version) })}>
+                  Show what version {v.version} changed
+                </button>
+              )}
+              {v.version !== now && (
+                <Act
+                  call={kbPageRestore}
+                  input={{ ...input, version: v.version, if_version: now }}
+                  confirm={`Put version ${v.version} back? It becomes version ${now + 1}; version ${now} is kept.`}
+                  failed={(e) => {
+                    if (e instanceof Problem && e.slug === "page-changed") p.again();
+                    return false;
+                  }}
+                  done={(o) => {
+                    p.again();
+                    return `Version ${v.version} is back, as version ${o.version}.`;
+                  }}
+                >
+                  Put version {v.version} back
+                </Act>
+              )}
+            </div>
+          </>
+        )}
+      />
+      <p class="dim">The page and the 19 versions before it are kept.</p>
+    </>
+  );
+}
+
+function Between(p: { of: { repoId: string; slug: string; from: number; to: number } }) {
+  const one = useOne<KnowledgePageDiff>("diff", (signal) => kbPageDiff(p.of, { signal })),
+    d = one.value.value;
+  if (!d) return <Coming of={one} />;
+  const label = `What differs between version ${d.from} and version ${d.to}`;
+  return (
+    <section class="sec" aria-label="Difference">
+      <header>
+        <h2>{label}</h2>
+      </header>
+      {d.hunks.length ? <Hunks of={d.hunks} label={label} /> : <Empty>The texts are the same.</Empty>}
+    </section>
+  );
+}
