@@ -25,6 +25,7 @@ var edges = map[string]string{
 	"secretscan":          "",
 	"jsonschema":          "",
 	"minisign":            "",
+	"version":             "",
 	"gitlfs":              "",
 	"gitmodules":          "",
 	"flake":               "lazy",
@@ -98,8 +99,8 @@ var edges = map[string]string{
 	"calendar": "",
 
 	// The packages of the box. They share the wire with the server, not its packages.
-	"box": "gitmodules lazy proxies box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/roots box/sandbox box/scrub box/selftest " +
-		"box/spool box/worktree client fault id protocol seal",
+	"box": "gitmodules lazy proxies box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/program box/roots box/sandbox box/scrub box/selftest " +
+		"box/spool box/worktree client fault id minisign protocol seal",
 	"box/acp":        "",
 	"box/broker":     "box/gate box/scrub",
 	"box/coder":      "box/acp lazy llm/answer",
@@ -108,6 +109,7 @@ var edges = map[string]string{
 	"box/gate":       "",
 	"box/limits":     "",
 	"box/modelproxy": "box/gate fault llm",
+	"box/program":    "minisign protocol version",
 	"box/roots":      "",
 	"box/sandbox":    "child",
 	"box/selftest":   "",
