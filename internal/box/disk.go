@@ -92,8 +92,8 @@ const lockFile = "lock"
 // lockWait is how long a new box waits for the lock of its predecessor.
 const lockWait = 3 * time.Second
 
-// Free waits until no process runs a box with a data folder, and fails if one goes on.
-func Free(dataDir string) error {
+// free waits until no process runs a box with a data folder, and fails if one goes on.
+func free(dataDir string) error {
 	lock, err := lockDir(dataDir)
 	if err != nil {
 		return fmt.Errorf("box: %w", err)

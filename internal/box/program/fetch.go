@@ -9,8 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"yardmaster/internal/minisign"
@@ -24,7 +24,10 @@ const part = ".part"
 // MostBytes is the largest program that a box takes.
 const MostBytes = 1 << 30
 
-var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+// isDigest tells whether a text is a SHA-256 in hexadecimal, which names a folder.
+func isDigest(s string) bool {
+	return len(s) == 2*sha256.Size && strings.Trim(s, "0123456789abcdef") == ""
+}
 
 // RefusedError says why a box does not take a program, whoever hands it out and however often.
 type RefusedError struct{ Reason string }
@@ -40,7 +43,7 @@ func Check(own string, keys []minisign.Key, u protocol.Update) error {
 	switch {
 	case len(keys) == 0:
 		return refuse("This box was told no key of releases at its enrolment: name one with --release-keys.")
-	case !digest.MatchString(u.SHA256) || u.Size < 1 || u.Size > MostBytes:
+	case !isDigest(u.SHA256) || u.Size < 1 || u.Size > MostBytes:
 		return refuse("What was said of the program is malformed.")
 	case u.Target != here:
 		return refuse("The program is for %q, and this machine is %s.", u.Target, here)

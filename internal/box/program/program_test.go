@@ -53,7 +53,9 @@ func sign(t *testing.T, u protocol.Update, text string, by byte) protocol.Update
 }
 
 func serve(text string) Source {
-	return func(context.Context, protocol.Update) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }
+	return func(context.Context, protocol.Update) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(text)), nil
+	}
 }
 
 // files are the names in the folder that are programs, or parts of one.

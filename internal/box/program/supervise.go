@@ -8,12 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"yardmaster/internal/child"
 	"yardmaster/internal/version"
 )
 
@@ -162,20 +162,10 @@ func (v *Supervision) start(ctx context.Context, c Copy, trial bool) error {
 	cmd.Env = append(os.Environ(), Variable+"="+c.Of.SHA256)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, os.Stdout, os.Stderr
 	// Signals of a terminal go to this process alone, which passes them on; and the program ends
-	// with this process, whose thread must live as long.
+	// with this process.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	ended := make(chan error, 1)
-	begun := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		err := cmd.Start()
-		begun <- err
-		if err == nil {
-			ended <- cmd.Wait()
-		}
-		runtime.UnlockOSThread()
-	}()
-	if err := <-begun; err != nil {
+	if err := child.Start(cmd, func(err error) { ended <- err }); err != nil {
 		return err
 	}
 	var over <-chan time.Time

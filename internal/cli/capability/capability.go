@@ -31,7 +31,7 @@ var All = sync.OnceValue(func() map[string]*app.Op {
 var Rooms = map[string][]string{
 	"account":                {"oss", "hive"},
 	"billing":                {"modelkey", "budget", "logsink"},
-	"box":                    {"box", "overview", "release"},
+	"box":                    {"box", "overview", "release", "rollout"},
 	"config":                 {"prompt"},
 	"builtin_dashboard_sync": {"dashboard"},
 	"email_route":            {"emailroute"},

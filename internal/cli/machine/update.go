@@ -3,7 +3,6 @@ package machine
 import (
 	"context"
 	"errors"
-	"os"
 	"strconv"
 
 	"yardmaster/internal/box"
@@ -11,22 +10,9 @@ import (
 	"yardmaster/internal/cli/exit"
 )
 
-// superviseBox runs the box: in this process, or in the program that the box was given in place of
-// this one, which this process then starts, and replaces where it does not prove itself.
+// superviseBox runs the box, in this process or in the program that it was given.
 func superviseBox(ctx context.Context, cfg box.Config, b *boxFlags) error {
-	cfg.Programs = program.Open(b.data)
-	here := func(ctx context.Context) error { return box.Run(ctx, cfg) }
-	if os.Getenv(program.Variable) != "" { // this is the one that was started
-		if err := here(ctx); !errors.Is(err, program.ErrSwap) {
-			return err
-		}
-		return nil
-	}
-	v := program.Supervision{
-		Store: cfg.Programs, Installed: cfg.Version, Args: b.args(), Logger: cfg.Logger, Here: here,
-		Free: func() error { return box.Free(b.data) },
-	}
-	err := v.Run(ctx)
+	err := box.Supervise(ctx, cfg, b.args())
 	var ended *program.ExitError
 	if errors.As(err, &ended) { // it has said why
 		return exit.Status(ended.Code)

@@ -2064,7 +2064,7 @@ CREATE TABLE releases (
   published_at BIGINT NOT NULL,
   halted_at    BIGINT,
   halted_by    TEXT,
-  halted_why   TEXT NOT NULL DEFAULT '',
+  halted_why   TEXT NOT NULL DEFAULT '', stored_at BIGINT,
   UNIQUE (channel, version, target)
 );
 CREATE INDEX releases_newest ON releases (published_at, id);
@@ -2082,6 +2082,50 @@ CREATE TABLE log_sinks (
   probed_at    BIGINT NOT NULL,
   created_at   BIGINT NOT NULL,
   updated_at   BIGINT NOT NULL
+);
+CREATE TABLE rollouts (
+  id            TEXT PRIMARY KEY,
+  account_id    TEXT NOT NULL REFERENCES accounts (id),
+  channel       TEXT NOT NULL,
+  version       TEXT NOT NULL,
+  state         TEXT NOT NULL,             -- preparing, canary, soaking, rolling, done, halted or cancelled
+  wave          BIGINT NOT NULL DEFAULT 0, -- that is under way; 1 is the canary
+  soak_s        BIGINT NOT NULL,
+  soak_until    BIGINT,
+  runs_before   BIGINT NOT NULL DEFAULT 0, -- that ended on the account's boxes in the week before
+  failed_before BIGINT NOT NULL DEFAULT 0,
+  runs_after    BIGINT NOT NULL DEFAULT 0, -- that ended on updated boxes
+  failed_after  BIGINT NOT NULL DEFAULT 0,
+  why           TEXT NOT NULL DEFAULT '',  -- it was halted
+  started_by    TEXT NOT NULL,
+  created_at    BIGINT NOT NULL,
+  changed_at    BIGINT NOT NULL,
+  ended_at      BIGINT
+);
+CREATE UNIQUE INDEX rollouts_live ON rollouts (account_id) WHERE ended_at IS NULL;
+CREATE INDEX rollouts_newest ON rollouts (account_id, created_at, id);
+CREATE TABLE rollout_boxes (
+  rollout_id   TEXT NOT NULL REFERENCES rollouts (id),
+  box_id       TEXT NOT NULL REFERENCES boxes (id),
+  wave         BIGINT NOT NULL,           -- 0: it takes no part
+  state        TEXT NOT NULL,
+  why          TEXT NOT NULL DEFAULT '',
+  from_version TEXT NOT NULL,
+  step         TEXT NOT NULL DEFAULT '',  -- the version that it was told to take last
+  command_id   TEXT NOT NULL DEFAULT '',
+  changed_at   BIGINT NOT NULL,
+  PRIMARY KEY (rollout_id, box_id)
+);
+CREATE TABLE update_pins (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  scope      TEXT NOT NULL,             -- account, label or box
+  ref        TEXT NOT NULL,             -- '', NAME=VALUE, or the id of the box
+  channel    TEXT NOT NULL DEFAULT '',  -- '': that of the next wider scope
+  pinned     BOOLEAN,                   -- NULL: as the next wider scope says
+  why        TEXT NOT NULL DEFAULT '',
+  set_by     TEXT NOT NULL,
+  set_at     BIGINT NOT NULL,
+  PRIMARY KEY (account_id, scope, ref)
 );
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
@@ -2210,4 +2254,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (124, 400, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (125, 401, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (126, 402, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (127, 410, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (128, 470, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
