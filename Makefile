@@ -44,6 +44,7 @@ RACE := \
   ./internal/box/driver \
   ./internal/box/limits \
   ./internal/box/modelproxy \
+  ./internal/box/program \
   ./internal/box/scrub \
   ./internal/box/spool \
   ./internal/box/worktree \

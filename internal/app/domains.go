@@ -72,6 +72,7 @@ import (
 	"yardmaster/internal/domain/release"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
+	"yardmaster/internal/domain/rollout"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/schedule"
 	"yardmaster/internal/domain/service"
@@ -413,11 +414,18 @@ func (a *App) wire() parts {
 		Boxes: flow.RunBoxes{}, Vault: flow.RunVault{Vaults: vaults}, Branches: flow.Branches{DB: a.db, Hosts: a.hosts},
 		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull, Checks: p.ci, Reviews: p.review}, Asks: flow.RunAsks{},
 	}))
-	p.box = add(&p, box.New(box.Needs{DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run}))
+	p.box = add(&p, box.New(box.Needs{
+		DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run, ReleaseKeys: release.Keys(a.ring, a.cfg.ReleaseKeys),
+	}))
 	add(&p, join.New(join.Needs{
 		DB: a.db, Hub: a.hub, Due: a.due, Boxes: p.box, Guard: reachable, Key: a.sshKey, Logger: a.log,
 	}))
-	add(&p, release.New(release.Needs{DB: a.db, Ring: a.ring, Logger: a.log, Version: a.opts.Version, Commit: a.opts.SHA}))
+	releases := add(&p, release.New(release.Needs{
+		DB: a.db, Ring: a.ring, Logger: a.log, Objects: a.blob, Boxes: p.box, Version: a.opts.Version, Commit: a.opts.SHA,
+	}))
+	add(&p, rollout.New(rollout.Needs{
+		DB: a.db, Due: a.due, Logger: a.log, Ring: a.ring, Bus: a.line, Boxes: p.box, Releases: releases, Runs: flow.RolloutRuns{},
+	}))
 	p.plan = add(&p, plan.New(plan.Needs{
 		DB: a.db, Tasks: p.task, Hosts: a.hosts, Logger: a.log, Scouts: flow.Scouts{Runs: p.run}, Repos: flow.PlanRepos{Repos: p.repo},
 		Asks: flow.PlanAsks{Hub: a.hub}, Pulls: flow.Pulls{}, Boxes: p.queue,

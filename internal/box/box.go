@@ -28,6 +28,7 @@ import (
 	"yardmaster/internal/box/conn"
 	"yardmaster/internal/box/limits"
 	"yardmaster/internal/box/modelproxy"
+	"yardmaster/internal/box/program"
 	"yardmaster/internal/box/sandbox"
 	"yardmaster/internal/box/selftest"
 	"yardmaster/internal/protocol"
@@ -66,7 +67,12 @@ type Config struct {
 	Self      string // our own binary, for the built-in agent; empty: this program
 	Logger    *slog.Logger
 	Timing    Timing
-	clock     clock // nil: the real one
+	// Programs is where the box keeps what it is told to run in place of its program; nil: it
+	// updates nothing. ReleaseKeys are the keys of what it takes; empty: those it was told at
+	// its enrolment.
+	Programs    *program.Store
+	ReleaseKeys []string
+	clock       clock // nil: the real one
 }
 
 // Timing holds the intervals of a box; zero fields take the protocol's. Tests
@@ -139,6 +145,7 @@ type box struct {
 	brokerPort string
 	setup      *setup
 	limits     *limits.Watch
+	update     update
 
 	life        context.Context // the lifetime of everything that the box does
 	die         context.CancelCauseFunc
@@ -177,8 +184,8 @@ type runKey struct {
 
 // Run runs the box until ctx ends or the box is revoked. When ctx ends, Run cancels
 // the agents, pushes their work and sends their events within Timing.Leave. It
-// returns nil at most 15 s later. What it could not send, the next Run on the same
-// folder sends. What has not ended in these 15 s ends with the process.
+// returns nil at most 15 s later, and program.ErrSwap if it has made room for another
+// program. What it could not send, the next Run on the same folder sends. What has not ended in these 15 s ends with the process.
 func Run(ctx context.Context, cfg Config) error {
 	if err := prepareProcess(); err != nil {
 		return fmt.Errorf("box: %w", err)
@@ -204,7 +211,9 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("box: %w", err)
 	}
 	defer b.closeLimits()
-	if err := b.run(ctx); err != nil {
+	if err := b.run(ctx); errors.Is(err, program.ErrSwap) {
+		return err
+	} else if err != nil {
 		return fmt.Errorf("box: %w", err)
 	}
 	return nil
@@ -269,7 +278,7 @@ func newBox(cfg Config) (*box, error) {
 		commanded: make(chan struct{}, 1), becameUnfit: make(chan struct{}, 1),
 		runs: map[runKey]*attempt{}, orphans: map[runKey]*attempt{},
 	}
-	return b, nil
+	return b, b.openUpdate()
 }
 
 func (b *box) run(ctx context.Context) (err error) {
@@ -300,7 +309,7 @@ func (b *box) run(ctx context.Context) (err error) {
 	}
 	for _, task := range []func(context.Context){
 		b.keepCredentials, b.seekBus, b.present, b.greet, b.readCommands,
-		b.retestUnfit, b.watchAgents, b.limits.Run, b.reportExposure, b.forgetKept,
+		b.retestUnfit, b.watchAgents, b.limits.Run, b.reportExposure, b.forgetKept, b.keepUpdated,
 	} {
 		b.tasks.Go(func() { task(b.life) })
 	}
@@ -314,8 +323,12 @@ func (b *box) run(ctx context.Context) (err error) {
 	b.log.Info("box started", "name", b.cfg.Name, "slots", b.cfg.Slots, "isolation", b.setup.levels)
 	b.limits.Report()
 	var late <-chan time.Time
+	var swapped error
 	select {
 	case <-b.life.Done():
+	case <-b.update.swap:
+		b.leave(func() { withdraw(); <-claimed })
+		late, swapped = time.After(endWait), program.ErrSwap
 	case <-ctx.Done():
 		b.leave(func() { withdraw(); <-claimed })
 		late = time.After(endWait)
@@ -327,7 +340,7 @@ func (b *box) run(ctx context.Context) (err error) {
 	if cause := context.Cause(b.life); errors.Is(cause, ErrRevoked) {
 		return cause
 	}
-	return nil
+	return swapped
 }
 
 // Unisolated is the warning for a box that offers no isolation when this user runs

@@ -15,13 +15,15 @@ import (
 // starts the runs that it is given.
 func (b *box) claimRuns(ctx context.Context) {
 	for ctx.Err() == nil {
-		if free, ok := b.ready(); !ok {
+		if b.onTrial() {
+			b.tryOut(ctx)
+		} else if free, ok := b.ready(); !ok {
 			select {
 			case <-ctx.Done():
 			case <-b.freed:
 			case <-time.After(b.cfg.Timing.Beat): // no signal tells that the disk has space again
 			}
-		} else if err := b.claimRun(ctx, free); err != nil && ctx.Err() == nil {
+		} else if err := b.claiming(func() error { return b.claimRun(ctx, free) }); err != nil && ctx.Err() == nil {
 			b.log.Warn("claim failed", "error", err)
 			if b.conn.Wait(ctx) == nil {
 				sleep(ctx, b.cfg.Timing.Retry)
@@ -174,7 +176,7 @@ func (b *box) begin(start protocol.Start, sent time.Time) error {
 	if reason := b.unfitReason(); reason != "" {
 		// The box became unfit while the claim was under way.
 		a.end(ending{severity: graceful, state: protocol.Lost, kind: protocol.FailureBoxUnfit, detail: reason})
-	} else if _, taking := b.free(); !taking {
+	} else if b.memory.draining() || b.isLeaving() {
 		// The box stopped taking work while the claim was under way.
 		a.end(ending{severity: graceful, state: protocol.Lost, kind: "box_drained", detail: "the box takes no work"})
 	}

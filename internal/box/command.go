@@ -108,6 +108,11 @@ func (b *box) carryOut(c protocol.Command) error {
 		return err
 	case protocol.CommandRotate:
 		nudge(b.rotate)
+	case protocol.CommandUpdate:
+		if b.cfg.Programs != nil {
+			return b.takeUpdate(c)
+		}
+		b.refuse(c)
 	default:
 		b.refuse(c)
 	}

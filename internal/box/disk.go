@@ -92,6 +92,15 @@ const lockFile = "lock"
 // lockWait is how long a new box waits for the lock of its predecessor.
 const lockWait = 3 * time.Second
 
+// free waits until no process runs a box with a data folder, and fails if one goes on.
+func free(dataDir string) error {
+	lock, err := lockDir(dataDir)
+	if err != nil {
+		return fmt.Errorf("box: %w", err)
+	}
+	return lock.Close()
+}
+
 // lockDir makes this process the only box that uses a data or work folder. The lock
 // ends with the process.
 func lockDir(dir string) (*os.File, error) {

@@ -36,6 +36,7 @@ type grant struct {
 	NATSJWT           string    `json:"nats_jwt"`
 	NATSJWTExpiresAt  time.Time `json:"nats_jwt_expires_iso"`
 	AccountID         string    `json:"account_id"`
+	ReleaseKeys       []string  `json:"release_keys"`
 }
 
 // Enroll redeems a one-time token for an identity. It creates the key; the seed
@@ -66,6 +67,7 @@ func Enroll(ctx context.Context, serverURL, token string, info Info) (Identity, 
 		return Identity{}, errors.New("enroll: the server's answer is incomplete")
 	}
 	id.take(g, now)
+	id.ReleaseKeys = g.ReleaseKeys
 	return id, nil
 }
 

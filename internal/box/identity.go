@@ -24,6 +24,9 @@ type Identity struct {
 	NATSURL   string     `json:"nats_url"`
 	NATSCA    string     `json:"nats_ca_sha256,omitempty"` // SHA-256 of the certificate of the authority of the bus
 	NATSJWT   Credential `json:"nats_jwt"`
+	// ReleaseKeys are the keys of the programs that the box takes. They are those of its
+	// enrolment: nothing that the control plane says later changes them.
+	ReleaseKeys []string `json:"release_keys,omitempty"`
 }
 
 // Credential is a secret that expires. Both times are on the box's clock: durations

@@ -98,6 +98,7 @@ func (b *box) presence() protocol.Presence {
 	}
 	slices.SortFunc(p.Runs, func(x, y protocol.RunRef) int { return cmp.Compare(x.Run, y.Run) })
 	free, taking := b.free()
+	p.Update = b.updateReport()
 	p.Unfit, p.UnfitFor = b.cannotRun(), b.unfitFor.now()
 	switch {
 	case taking && p.Unfit != "":
@@ -117,7 +118,7 @@ func (b *box) free() (slots int, taking bool) {
 	draining := b.memory.draining()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.cfg.Slots - b.busy, !draining && !b.leaving
+	return b.cfg.Slots - b.busy, !draining && !b.leaving && !b.update.clearing
 }
 
 // noteClock notes the control plane's clock, which is only displayed.

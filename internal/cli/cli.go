@@ -64,8 +64,8 @@ func treeFor(first string) *cobra.Command { return commandLine().Tree(first) }
 
 // heads say what the words are that commands begin with.
 var heads = map[string]string{
-	"admin": "who operates a server",
-	"keys":  "the master keys of a server", "audit": "the record of what happened", "github": "the connection to GitHub",
+	"admin": "who operates a server", "release": "the programs that boxes may be updated to",
+	"keys": "the master keys of a server", "audit": "the record of what happened", "github": "the connection to GitHub",
 	"operator": "credentials of those who run the platform", "auth": "who you are to which server",
 	"repo": "repositories", "key": "the account's model keys", "box": "the machines that agents run on",
 	"task": "scoped units of work, from the queue to the merge", "pr": "pull requests, and what is asked about them",
@@ -100,6 +100,9 @@ func serverCommands() []tree.Command {
 		{Words: "keys new", Summary: "print a new master key", Define: tree.Nothing(machine.KeysNew)},
 		{Words: "keys rotate", Summary: "seal all that is sealed with a new master key", Define: machine.KeysRotate},
 		{Words: "keys forget", Args: "ID", Summary: "remove a master key that holds no value any more", Define: machine.KeysForget},
+		{Words: "release import", Args: "FILE", Define: machine.ReleaseImport,
+			Summary:  "on the server's machine: put a signed program for boxes into the ledger; its signature is FILE.minisig",
+			Examples: []string{"yardmaster release import ./yardmaster-v1.4.0-linux-amd64 --data /srv/yardmaster"}},
 		{Words: "audit accept", Args: "REASON", Define: machine.AuditAccept,
 			Summary: "take a record that is not what was noted of it as it is, after an older database was put back"},
 		{Words: "mail", Args: "[NUMBER|ADDRESS]", Define: defineMail,

@@ -62,6 +62,7 @@ type Config struct {
 	Waitlist       string        `key:"waitlist" default:"off" doc:"on or off; on, strangers may sign in and wait until an operator lets them through; off, people come by invitation"`
 	Proxies        Networks      `key:"trusted-proxies" doc:"networks (CIDR, comma-separated) whose X-Forwarded-For or Forwarded is believed"`
 	OwnOrigins     Origins       `key:"own-origins" doc:"sites (https://HOST, comma-separated) that people open the server at besides base-url; only pages of these may sign in, and write with a cookie"`
+	ReleaseKeys    Keys          `key:"release-keys" doc:"public keys of minisign, comma-separated, of the programs that an operator may import for boxes; boxes are told them when they enrol"`
 	MCPOrigins     Origins       `key:"mcp-origins" doc:"sites (https://HOST, comma-separated) whose pages may call /v1/mcp in a browser, besides this server's own and those on the caller's machine"`
 	Reachable      Networks      `key:"allow-networks" doc:"networks (CIDR, comma-separated) besides the public one in which addresses that customers name may lie, such as 10.1.0.0/16"`
 	GitHubURL      string        `key:"github-url" default:"https://github.com" doc:"GitHub, or a GitHub Enterprise Server, that people may sign in with"`
@@ -342,6 +343,12 @@ func assign(v reflect.Value, s string) error {
 			return err
 		}
 		v.Set(reflect.ValueOf(n))
+	case Keys:
+		k, err := keys(s)
+		if err != nil {
+			return err
+		}
+		v.Set(reflect.ValueOf(k))
 	case Origins:
 		o, err := origins(s)
 		if err != nil {

@@ -22,6 +22,9 @@ type Presence struct {
 	// UnfitFor are the repositories, owner/name, of which the box can carry out no run, at
 	// most MaxUnfitFor, with the reason in one sentence of at most MaxUnfit bytes.
 	UnfitFor map[string]string `json:"unfit_for,omitempty"`
+	// Update is what became of the last update. A box whose program cannot update itself
+	// leaves it out.
+	Update *UpdateReport `json:"update,omitempty"`
 }
 
 // BeatReply answers a beat. Commands tells that commands wait for the box, in case

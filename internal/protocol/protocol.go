@@ -74,6 +74,8 @@ const (
 	CallGitToken   = "git.token"     // GitTokenAsk -> GitToken
 	CallSecrets    = "run.secrets"   // SecretsAsk -> Secrets
 	CallArtifact   = "run.artifact"  // ArtifactAsk -> ArtifactPlace
+	CallTrial      = "trial.claim"   // TrialClaim -> Trial
+	CallTrialDone  = "trial.done"    // TrialDone -> nothing
 	CallPing       = "ping"          // nothing -> nothing: the control plane's own test of the path that boxes use
 )
 
@@ -321,6 +323,8 @@ type Command struct {
 	Interrupt bool   `json:"interrupt,omitempty"` // run.message: cancel the turn first
 	Mode      string `json:"mode,omitempty"`      // run.halt: graceful (save the work) or now
 	Reason    string `json:"reason,omitempty"`
+	// Update is the program that the box shall take (box.update).
+	Update *Update `json:"update,omitempty"`
 }
 
 // MaxUnfit bounds Presence.Unfit, in bytes. MaxUnfitFor bounds Presence.UnfitFor.
@@ -339,7 +343,7 @@ const (
 	CommandHalt    = "run.halt"
 	CommandDrain   = "box.drain"
 	CommandResume  = "box.resume"
-	CommandUpdate  = "box.update" // boxes of this version refuse it
+	CommandUpdate  = "box.update" // with Update: take it; without: forget what is under way
 	CommandRotate  = "box.rotate"
 )
 

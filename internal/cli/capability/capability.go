@@ -31,7 +31,7 @@ var All = sync.OnceValue(func() map[string]*app.Op {
 var Rooms = map[string][]string{
 	"account":                {"oss", "hive"},
 	"billing":                {"modelkey", "budget", "logsink", "payment"},
-	"box":                    {"box", "join", "overview", "release"},
+	"box":                    {"box", "join", "overview", "release", "rollout"},
 	"config":                 {"prompt"},
 	"builtin_dashboard_sync": {"dashboard"},
 	"email_route":            {"emailroute"},

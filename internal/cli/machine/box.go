@@ -41,8 +41,8 @@ func Agent([]string) int {
 }
 
 type boxFlags struct {
-	data, work, level, egress, name, limits string
-	slots                                   int
+	data, work, level, egress, name, limits, keys string
+	slots                                         int
 }
 
 func addBoxFlags(fl *flag.FlagSet) *boxFlags {
@@ -59,6 +59,9 @@ func addBoxFlags(fl *flag.FlagSet) *boxFlags {
 			", ")+", each with =VALUE, such as memory=4GiB,processes=2000,cpu=1.5, or =none (YARDMASTER_BOX_LIMITS)")
 	fl.StringVar(&b.egress, "egress", os.Getenv("YARDMASTER_BOX_EGRESS"),
 		"what agents in a bubblewrap sandbox may reach besides the model: host[:port] patterns, comma-separated (YARDMASTER_BOX_EGRESS)")
+	fl.StringVar(&b.keys, "release-keys", os.Getenv("YARDMASTER_BOX_RELEASE_KEYS"),
+		"public keys of minisign, comma-separated, of the programs that the box may be updated to; "+
+			"when empty, those it was told at its enrolment (YARDMASTER_BOX_RELEASE_KEYS)")
 	return b
 }
 
@@ -220,7 +223,7 @@ func (b *boxFlags) config() (box.Config, error) {
 	}
 	return box.Config{
 		DataDir: b.data, WorkDir: b.work, Name: name, Slots: b.slots, Egress: words(b.egress), Limits: b.limits, Version: This.Version,
-		Logger: logger(os.Stderr, b.level, "text"),
+		Logger: logger(os.Stderr, b.level, "text"), ReleaseKeys: words(b.keys),
 	}, err
 }
 
@@ -230,7 +233,7 @@ func runBoxHere(ctx context.Context, b *boxFlags) error {
 		return err
 	}
 	defer exitOnNextSignal(ctx, cfg.Logger)()
-	err = box.Run(ctx, cfg)
+	err = superviseBox(ctx, cfg, b)
 	if errors.Is(err, box.ErrRevoked) {
 		return errors.New("this box was revoked, and its identity is deleted; `yardmaster box join` enrolls the machine anew")
 	}

@@ -121,6 +121,16 @@ type Presence struct {
 	Version   string     `json:"version" example:"1.4.0" doc:"of the program on it; empty before its first beat"`
 	Unfit     *string    `json:"unfit" example:"null" doc:"why it takes no work; null when nothing is wrong with it"`
 	Telemetry *Telemetry `json:"telemetry" doc:"null before the first beat"`
+	Update    *Update    `json:"update" example:"null" doc:"what became of the last program that it was told to take; null: its program cannot update itself"`
+}
+
+// Update is what a box says of its updates.
+type Update struct {
+	_       struct{} `doc:"What became of the last program that a box was told to take." schema:"BoxUpdate"`
+	State   string   `json:"state" enum:"none,fetching,ready,night,trying,good,failed" example:"good" doc:"ready: it waits until the box has no run; night: the runs took too long, and it waits for the night; trying: it runs, and has yet to do its trial; failed: the program of before goes on"`
+	Version string   `json:"version" example:"v1.4.0" doc:"of that program; empty: it was told none"`
+	Why     string   `json:"why" example:"" doc:"what is wrong, in the words of the box; empty: nothing"`
+	Keys    int      `json:"keys" example:"1" doc:"keys of releases that it knows; without one it takes no update"`
 }
 
 // Telemetry is the part of a beat that clients see.
@@ -209,6 +219,8 @@ type Needs struct {
 	Bus    Bus `optional:"without one no credential can be signed: enrolments are refused with no-signing-key"`
 	Logger *slog.Logger
 	Runs   Runs
+
+	ReleaseKeys []string `optional:"without one boxes are told none, and take no updates"`
 }
 
 // Service holds the boxes.

@@ -21,7 +21,7 @@ const (
 // Enqueue stores a command for a box, within tx. The box fetches it until the
 // box has confirmed it. A command without an id gets one; a command whose id is
 // stored already is not stored again. Of drains and resumes only the newest is
-// kept, and of rotations too. A revoked box gets no commands. A message is for a run of
+// kept, and of rotations and updates too. A revoked box gets no commands. A message is for a run of
 // tx.Account, and is given to the box while the box may hold that. Enqueue returns
 // fault.TooLarge for a command over protocol.MaxMessage, and fault.Unavailable
 // for a message if 1,000 already wait for the box.
@@ -48,6 +48,12 @@ func (s *Service) Enqueue(tx *db.Tx, boxID string, c protocol.Command) error {
 	case protocol.CommandDrain, protocol.CommandResume:
 		if _, err := outdate.Exec(tx, outdateArgs{
 			BoxID: boxID, CommandDrain: protocol.CommandDrain, CommandResume: protocol.CommandResume, ID: c.ID,
+		}); err != nil {
+			return err
+		}
+	case protocol.CommandUpdate:
+		if _, err := outdate.Exec(tx, outdateArgs{
+			BoxID: boxID, CommandDrain: protocol.CommandUpdate, CommandResume: protocol.CommandUpdate, ID: c.ID,
 		}); err != nil {
 			return err
 		}

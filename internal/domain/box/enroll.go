@@ -122,6 +122,7 @@ type Credentials struct {
 	NATSCA             *string   `json:"nats_ca_sha256" pattern:"^[0-9a-f]{64}$" example:"5f1c0a0d5c2e4f7b9a8d3e6c1b0f2a4d6e8c0b2a4f6d8e0c2b4a6f8d0e2c4b6a" doc:"SHA-256 of the certificate of the authority that the bus has to have its own from; null: one that the machine trusts, or the bus is in the clear (nats:)"`
 	NATSJWT            string    `json:"nats_jwt" example:"eyJ0eXAiOiJKV1Qi…" doc:"its credential on the bus"`
 	NATSJWTExpiresISO  time.Time `json:"nats_jwt_expires_iso" doc:"when that credential expires, 24 hours after it was made"`
+	ReleaseKeys        []string  `json:"release_keys" example:"[\"RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3\"]" doc:"public keys of minisign, of the programs that it may be updated to; it keeps those of its enrolment"`
 }
 
 // refused is the fault for an enrollment token that is unknown, used or
@@ -202,7 +203,7 @@ func (s *Service) credentials(boxID, account, publicKey string) (Credentials, er
 	if err != nil {
 		return Credentials{}, fmt.Errorf("sign a credential of box %s: %w", boxID, err)
 	}
-	c := Credentials{ID: boxID, NATSURL: s.Bus.URL(), NATSJWT: jwt}
+	c := Credentials{ID: boxID, NATSURL: s.Bus.URL(), NATSJWT: jwt, ReleaseKeys: append([]string{}, s.ReleaseKeys...)}
 	if ca := s.Bus.CA(); ca != "" {
 		c.NATSCA = &ca
 	}

@@ -309,6 +309,7 @@ func storable(p protocol.Presence) protocol.Presence {
 	p.State = p.State[:min(len(p.State), maxState)]
 	p.Runs = slices.DeleteFunc(p.Runs[:min(len(p.Runs), maxRuns)], func(r protocol.RunRef) bool { return len(r.Run) > maxRunID })
 	p.Unfit, p.UnfitFor = reason(p.Unfit), unfitFor(p.UnfitFor)
+	p.Update = updateOf(p.Update)
 	return p
 }
 
@@ -383,7 +384,7 @@ func (s *Service) store(ctx context.Context, heard map[string]protocol.Presence)
 func sameState(r row, b protocol.Presence) bool {
 	a := r.Telemetry.V
 	return a.Version == b.Version && a.State == b.State && a.Slots == b.Slots && a.Free == b.Free && len(a.Runs) == len(b.Runs) &&
-		r.unfit() == b.Unfit && maps.Equal(a.UnfitFor, b.UnfitFor)
+		r.unfit() == b.Unfit && maps.Equal(a.UnfitFor, b.UnfitFor) && sameUpdate(a.Update, b.Update)
 }
 
 // sweep runs the periodic work of boxes until ctx ends: presence,

@@ -20,7 +20,7 @@ const group = "Fleet boxes (runners)"
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	read, write := policy.Require(policy.ReadRunners), policy.Require(policy.WriteRunners)
-	self := &op.Holder{Scheme: "box", Doc: "The durable token of a box (dev_run_…).", Admit: s.admit}
+	self := s.Self()
 	revoked := op.Refusal{Status: 409, Slug: "box-revoked"}
 	return append(s.ownerOps(), []op.Op{
 		op.New(op.Row{ID: "box.enroll", Method: "POST", Path: "/v1/runners/enroll",
@@ -92,6 +92,11 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Set or clear what every agent on a box is told",
 			Doc:     "The text is part of every brief of a run on the box, from the next one on."}, s.setPrompt),
 	}...)
+}
+
+// Self is the credential by which a box proves itself over HTTPS.
+func (s *Service) Self() *op.Holder {
+	return &op.Holder{Scheme: "box", Doc: "The durable token of a box (dev_run_…).", Admit: s.admit}
 }
 
 type listIn struct{ op.PageIn }

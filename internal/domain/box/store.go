@@ -381,6 +381,9 @@ func (r row) wire(now time.Time) Box {
 		}
 	}
 	if t := r.Telemetry.V; r.LastBeatAt != nil {
+		if u := t.Update; u != nil {
+			out.Presence.Update = &Update{State: u.State, Version: u.Version, Why: u.Why, Keys: u.Keys}
+		}
 		out.Presence.Telemetry = &Telemetry{State: t.State, Free: t.Free, DiskFree: t.DiskFree, SkewMS: t.SkewMS, SpoolBytes: t.SpoolBytes}
 	}
 	// The reason may have been repaired since the last beat, and an offline box
@@ -394,7 +397,7 @@ func (r row) wire(now time.Time) Box {
 	if r.Outside != nil { // what its own account knows of it stays there
 		out.Outside = &Outside{Account: r.Outside.Home, Right: r.Outside.Kind, AgreedAt: r.Outside.Agreed, Given: fleet.Given}
 		out.Labels, out.Briefing, out.Hardening, out.Presence.Telemetry = map[string]string{}, nil, nil, nil
-		out.RevokesAt = nil
+		out.RevokesAt, out.Presence.Update = nil, nil
 	}
 	return out
 }

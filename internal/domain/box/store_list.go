@@ -153,3 +153,7 @@ func (s *Service) shown(tx *db.Tx, b *db.Builder, limit int) ([]Box, error) {
 	}
 	return out, err
 }
+
+// allOf are the boxes of an account that are not revoked, the oldest first.
+var allOf = db.Q[row](`SELECT ` + columns + ` FROM boxes WHERE account_id = $1 AND retired_at IS NULL AND state <> 'revoked'
+	ORDER BY created_at, id`)

@@ -35,6 +35,13 @@ func (s *Service) Ops() []op.Op {
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
 			Summary: "Restore a release that was halted",
 			Doc:     "For operators, platform-wide. Answers how many builds can be installed again; 0: none was halted."}, s.unyank),
+		op.New(op.Row{ID: "box.program", Method: "GET", Path: "/v1/runners/releases/{id}/program", Group: group,
+			Rule: policy.Public(), Holder: s.Boxes.Self(), NoStore: true, PerAddress: 60,
+			Refuses: []op.Refusal{
+				{Status: 403, Slug: "box-revoked"}, {Status: 409, Slug: "release-halted"}, {Status: 409, Slug: "release-not-stored"},
+			},
+			Summary: "A box asks where the bytes of a release are",
+			Doc:     "Called by the box with its durable token. It verifies the signature before it runs them."}, s.program),
 	}
 }
 

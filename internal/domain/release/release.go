@@ -7,6 +7,8 @@
 // signed by a key of the server.
 //
 //   - release.go: the Service, what is signed, and the server's own program
+//   - program.go: what boxes are handed out, and the way from one version to another
+//   - importing.go: a signed file that comes into the ledger
 //   - ops.go, events.go: capabilities and events
 //   - store.go: the statements
 package release
@@ -16,7 +18,6 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -24,10 +25,13 @@ import (
 	"sync"
 	"time"
 
+	"yardmaster/internal/api/op"
+	"yardmaster/internal/blob"
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
 	"yardmaster/internal/minisign"
 	"yardmaster/internal/needs"
+	"yardmaster/internal/protocol"
 )
 
 // BuiltIn is the channel of the server's own program.
@@ -47,8 +51,16 @@ type Needs struct {
 	DB      *db.DB
 	Ring    Signers
 	Logger  *slog.Logger
+	Objects blob.Store
+	Boxes   Boxes
 	Version string // of this program
 	Commit  string // from which it was built; empty: that is not known
+}
+
+// Boxes are those who are given programs.
+type Boxes interface {
+	// Self is the credential by which a box proves itself.
+	Self() *op.Holder
 }
 
 // Service keeps the ledger.
@@ -58,14 +70,6 @@ type Service struct{ Needs }
 func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
-}
-
-// Subject is what a signature is about besides the bytes.
-type Subject struct{ Channel, Version, Target, SHA256 string }
-
-// String is the trusted comment of the signature.
-func (s Subject) String() string {
-	return fmt.Sprintf("yardmaster channel:%s version:%s target:%s sha256:%s", s.Channel, s.Version, s.Target, s.SHA256)
 }
 
 // sums are the digests of a program.
@@ -147,7 +151,7 @@ func (s *Service) PublishOwn(ctx context.Context) error {
 		return err
 	}
 	r.Size, r.SHA256 = of.size, of.sha
-	r.Signature = minisign.Sign(signer, of.file, r.subject().String())
+	r.Signature = minisign.Sign(signer, of.file, r.update().Statement())
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		r.PublishedAt = tx.Now
 		_, err := put.Exec(tx, r)
@@ -155,6 +159,10 @@ func (s *Service) PublishOwn(ctx context.Context) error {
 	})
 }
 
-func (r row) subject() Subject {
-	return Subject{Channel: r.Channel, Version: r.Version, Target: r.Target, SHA256: r.SHA256}
+// update is the release as a box is told of it.
+func (r row) update() protocol.Update {
+	return protocol.Update{
+		Release: r.ID, Channel: r.Channel, Version: r.Version, Target: r.Target, Size: r.Size, SHA256: r.SHA256, Oldest: r.Oldest,
+		Signature: r.Signature,
+	}
 }

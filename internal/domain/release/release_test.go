@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/blob"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/minisign"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
@@ -29,9 +31,17 @@ func (r ring) Signers(string) []ed25519.PrivateKey {
 	return []ed25519.PrivateKey{ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(r)}, ed25519.SeedSize))}
 }
 
+// none has no boxes.
+type none struct{}
+
+func (none) Self() *op.Holder { return nil }
+
 func onBoth(t *testing.T, version string, fn func(*testing.T, *Service)) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		fn(t, New(Needs{DB: d, Ring: ring(1), Logger: slog.New(slog.DiscardHandler), Version: version, Commit: "3f8a1c5"}))
+		fn(t, New(Needs{
+			DB: d, Ring: ring(1), Logger: slog.New(slog.DiscardHandler), Version: version, Commit: "3f8a1c5",
+			Objects: blob.Off{}, Boxes: none{},
+		}))
 	})
 }
 
@@ -104,7 +114,7 @@ func check(t *testing.T, r Release) {
 		t.Fatal(err)
 	}
 	said, err := minisign.Verify([]minisign.Key{key}, digest, r.Signature)
-	want := Subject{Channel: r.Channel, Version: r.Version, Target: r.Target, SHA256: r.SHA256}.String()
+	want := protocol.Update{Channel: r.Channel, Version: r.Version, Target: r.Target, SHA256: r.SHA256}.Statement()
 	if err != nil || said != want || len(r.SHA256) != 64 {
 		t.Errorf("%q, %v, want %q", said, err, want)
 	}

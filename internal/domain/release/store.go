@@ -20,10 +20,11 @@ type row struct {
 	HaltedAt                     *time.Time
 	HaltedBy                     *string
 	HaltedWhy                    string
+	StoredAt                     *time.Time // nil: its bytes are not in the store of objects
 }
 
 const columns = `id, channel, version, target, size, sha256, signature, signed_by, oldest, commit_sha, built_with, published_at,
-	halted_at, halted_by, halted_why`
+	halted_at, halted_by, halted_why, stored_at`
 
 // versionArgs name the builds of a version.
 type versionArgs struct{ Channel, Version string }
@@ -41,15 +42,18 @@ var (
 	// halted if it is.
 	put = db.SWith[row](`INSERT INTO releases (` + columns + `)
 		VALUES (:id, :channel, :version, :target, :size, :sha256, :signature, :signed_by, :oldest, :commit_sha, :built_with,
-		:published_at, NULL, NULL, '')
+		:published_at, NULL, NULL, '', :stored_at)
 		ON CONFLICT (channel, version, target) DO UPDATE SET size = excluded.size, sha256 = excluded.sha256,
 		signature = excluded.signature, signed_by = excluded.signed_by, oldest = excluded.oldest, commit_sha = excluded.commit_sha,
-		built_with = excluded.built_with, published_at = excluded.published_at
+		built_with = excluded.built_with, published_at = excluded.published_at, stored_at = excluded.stored_at
 		WHERE releases.sha256 <> excluded.sha256 OR releases.signed_by <> excluded.signed_by`)
 	// built tells whether a build is there already, signed by the same key. A program of one commit,
 	// version and Go is the same to the byte.
 	built = db.QWith[row, bool](`SELECT EXISTS (SELECT 1 FROM releases WHERE channel = :channel AND version = :version
 		AND target = :target AND commit_sha = :commit_sha AND commit_sha <> '' AND built_with = :built_with AND signed_by = :signed_by)`)
+	byID      = db.Q[row](`SELECT ` + columns + ` FROM releases WHERE id = $1`)
+	ofChannel = db.Q[row](`SELECT ` + columns + ` FROM releases WHERE channel = $1 ORDER BY published_at, id`)
+	stored    = db.S(`UPDATE releases SET stored_at = $3 WHERE id = $1 AND sha256 = $2`)
 	ofVersion = db.QWith[versionArgs, row](`SELECT ` + columns + ` FROM releases WHERE channel = :channel AND version = :version ORDER BY target`)
 	halt      = db.SWith[haltArgs](`UPDATE releases SET halted_at = :at, halted_by = :by, halted_why = :why
 		WHERE channel = :channel AND version = :version AND halted_at IS NULL`)

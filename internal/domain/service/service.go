@@ -256,6 +256,8 @@ var meanings = map[string]string{
 	"plan_does_not_cover": "The repository is private, and the tier of the account does not cover private ones.",
 	"pr_not_open":         "The pull request has been merged or closed.",
 	"fork":                "The branch of the pull request is in another repository, where agents never push.",
+	"release-halted":      "The release was halted by an operator: no box takes it.",
+	"release-not-stored":  "The bytes of the release are not on this installation.",
 	"box-revoked":         "The box was revoked. It has to be enrolled anew.",
 	"already_pending":     "The task is in the queue already.",
 	"already_shipped":     "The task's work is in a pull request or merged. Only its pull request can be taken up again.",

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -96,5 +97,17 @@ func TestSourcesOfTheDashboardAreShort(t *testing.T) {
 	})
 	if err != nil || n < 50 {
 		t.Errorf("%d sources were looked at: %v", n, err)
+	}
+}
+
+// longest is how many lines a file written by hand may have.
+const longest = 500
+
+func TestFileLength(t *testing.T) {
+	generated := regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+	for _, f := range files(t) {
+		if n := lines(f.text); n > longest && !generated.Match(f.text) {
+			t.Errorf("%s has %d lines; split it by concern", f.path, n)
+		}
 	}
 }

@@ -197,6 +197,7 @@ func (r *record) called(o op.Op, a answer) {
 // unaudited lists the rows that are not GET and change nothing that is audited, and
 // why.
 var unaudited = map[string]string{
+	"box.update":                  "no box there can update itself, so that nothing starts; a test of rollout holds the rows of one that does",
 	"self.runner_agree":           "one person has nobody else to ask: it is called again; a test of box holds the row of the first time",
 	"auth.device":                 "nobody is signed in yet; the decision about the code is the change",
 	"code_host.setup_begin":       "the App that the host makes is the change; its storing writes one",
@@ -232,6 +233,8 @@ var ofSessions = map[string]string{
 // needsHost lists the rows that no transcript can show a success of, and why. Those of a
 // code host are shown by the test of app that walks a pull request at GitHub.
 var needsHost = map[string]string{
+	"box.rollout":            "boxes there cannot update themselves; tests of rollout and of e2e have some that do",
+	"box.rollout_cancel":     "boxes there cannot update themselves; a test of rollout ends one",
 	"ask.approve":            "no call files an ask of a run; a test of ask lets one in",
 	"billing.stripe_webhook": "Stripe signs what it delivers; the tests of the domain deliver",
 	"billing.checkout":       "Stripe makes the page; a test of app opens one",

@@ -1,0 +1,27 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/app"
+	"yardmaster/internal/cli/tree"
+	"yardmaster/internal/client"
+	"yardmaster/internal/config"
+)
+
+// ReleaseImport puts a signed program into the ledger of a server, on the database and the store
+// of objects of the server.
+func ReleaseImport(fl *flag.FlagSet) tree.Action { return configured(fl, importRelease) }
+
+func importRelease(ctx context.Context, cfg *config.Config, plain []string) error {
+	r, err := app.ImportRelease(ctx, cfg, plain[0])
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s of the channel %s, for %s, is in the ledger, signed by the key %s.\n", client.Inert(r.Version), r.Channel, r.Target, r.Key)
+	fmt.Printf("`yardmaster box update --channel %s` brings boxes to it.\n", r.Channel)
+	return nil
+}
