@@ -436,7 +436,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Logger: a.log, Clock: a.clock, Node: id.New(), Work: flow.BudgetWork{},
 		Prices: flow.Prices{Server: a.prices},
 	}))
-	add(&p, payment.New(a.payment(p.budget)))
+	pays := add(&p, payment.New(a.payment(p.budget)))
 	sessions := add(&p, session.New(session.Needs{DB: a.db, Hub: a.hub, Runs: flow.SessionRuns{Runs: p.run}, Policies: flow.Policies{}}))
 	p.gateway = add(&p, gateway.New(gateway.Needs{
 		DB: a.db, Logger: a.log, Clock: a.clock, Attempts: flow.ModelTokens{Runs: p.run}, Keys: keys, Budget: p.budget, Sessions: sessions,
@@ -467,7 +467,7 @@ func (a *App) wire() parts {
 	}))
 	add(&p, dashboard.New(dashboard.Needs{DB: a.db, Hub: a.hub, Repos: flow.DashboardRepos{}, Logger: a.log}))
 	add(&p, donation.New(donation.Needs{
-		DB: a.db, Hub: a.hub, Keys: keys, Boxes: flow.DonationBoxes{Boxes: p.box}, Donors: flow.Donors{}, Prices: a.prices,
+		DB: a.db, Hub: a.hub, Keys: keys, Boxes: flow.DonationBoxes{Boxes: p.box}, Donors: flow.Donors{Payment: pays}, Prices: a.prices,
 	}))
 	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}, Tasks: p.queue, Quotas: p.quota,
 		Boxes: flow.FleetBoxes{Boxes: p.box}, Knowledge: flow.Knowledge{}}))

@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/overview"
+	"yardmaster/internal/domain/payment"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/template"
 )
@@ -23,14 +24,17 @@ func (Donations) Received(tx *db.Tx, repoID string) (*overview.Received, error) 
 }
 
 // Donors implements donation.Donors.
-type Donors struct{}
+type Donors struct{ Payment *payment.Service }
 
-// Donor tells whether an account may give keys and boxes: it is of the tier self_hosted, or an
-// operator has given it something free that stands in for a subscription.
-func (Donors) Donor(tx *db.Tx, account string) (bool, error) {
+// Donor tells whether an account may give keys and boxes: it is of the tier self_hosted, it pays
+// for oss_donor, or an operator has given it something free that stands in for the subscription.
+func (d Donors) Donor(tx *db.Tx, account string) (bool, error) {
 	a, err := people.AccountByID(tx, account)
 	if err != nil || a.Tier == people.TierSelfHosted {
 		return err == nil, err
+	}
+	if pays, err := d.Payment.Donor(tx, account); err != nil || pays {
+		return pays, err
 	}
 	return grant.Counts(tx, account)
 }

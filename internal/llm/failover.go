@@ -1,9 +1,11 @@
 package llm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"yardmaster/internal/fault"
@@ -94,7 +96,24 @@ func (g *gateway) choose(grant Grant, at Endpoint, q *Request) ([]Route, error) 
 	if g.Gate != nil && at.Billed() {
 		routes = g.Gate.Order(grant, q.Model, routes)
 	}
+	if len(routes) > 1 && q.signed() {
+		first = routes[0]
+		routes = slices.DeleteFunc(slices.Clone(routes), func(r Route) bool { return r.Provider != first.Provider || r.BaseURL != first.BaseURL })
+	}
 	return routes, nil
+}
+
+// seals are the members of a call that hold what a provider has signed or encrypted of an answer
+// before: thoughts, which it alone takes back.
+var seals = [][]byte{
+	[]byte(`"signature"`), []byte(`"redacted_thinking"`), []byte(`"encrypted_content"`), []byte(`"thoughtSignature"`),
+	[]byte(`"thought_signature"`), []byte(`"reasoning_details"`),
+}
+
+// signed tells whether a conversation has something that only its provider takes back: it stays
+// there. A tool that has a member of such a name keeps a conversation with its provider, too.
+func (q *Request) signed() bool {
+	return slices.ContainsFunc(seals, func(s []byte) bool { return bytes.Contains(q.body, s) })
 }
 
 // serve makes a call over the first route that serves it, and returns the try that the caller
@@ -142,6 +161,7 @@ func (g *gateway) wait(ctx context.Context, grant Grant, at Endpoint, routes []R
 func (g *gateway) pass(w http.ResponseWriter, r *http.Request, grant Grant, at Endpoint, q *Request, routes []Route) (
 	last *call, err error,
 ) {
+	var spent error
 	for _, route := range routes {
 		turn, ok := g.enter(r.Context(), grant, at, route)
 		if !ok {
@@ -151,6 +171,10 @@ func (g *gateway) pass(w http.ResponseWriter, r *http.Request, grant Grant, at E
 		c.turn = turn
 		if err := c.reserve(r.Context()); err != nil {
 			turn.Over(Outcome{Gone: true})
+			if route.Lent.Gift != "" {
+				spent = err // the next gift, or what was tried before it, is as good
+				continue
+			}
 			if last != nil {
 				last.close()
 			}
@@ -172,6 +196,9 @@ func (g *gateway) pass(w http.ResponseWriter, r *http.Request, grant Grant, at E
 		if over {
 			return last, err
 		}
+	}
+	if last == nil {
+		err = spent
 	}
 	return last, err
 }

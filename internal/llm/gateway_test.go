@@ -46,12 +46,15 @@ type desk struct {
 	usage chan llm.Usage
 	asked []string
 	left  *int64 // micro-dollars that calls may cost; nil: any amount
+	spent string // a gift that pays for no more
 }
 
-func (d *desk) Reserve(_ context.Context, _ llm.Grant, _ llm.Route, q llm.Quote) (int64, error) {
+func (d *desk) Reserve(_ context.Context, _ llm.Grant, over llm.Route, q llm.Quote) (int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
+	case d.spent != "" && over.Lent.Gift == d.spent:
+		return 0, fault.New(fault.PaymentRequired, llm.SlugQuota, "Nothing is left of it.")
 	case d.left == nil:
 		return q.Most, nil
 	case *d.left < q.Least:
