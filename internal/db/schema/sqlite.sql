@@ -217,7 +217,7 @@ CREATE TABLE runs (
   started_at       BIGINT,
   progress_at      BIGINT NOT NULL,
   ended_at         BIGINT
-, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT, halting_until BIGINT);
+, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT, halting_until BIGINT, pref_provider TEXT, pref_model TEXT);
 CREATE INDEX runs_task ON runs (task_id, created_at);
 CREATE INDEX runs_lease ON runs (lease_expires_at) WHERE ended_at IS NULL;
 CREATE INDEX runs_box ON runs (box_id) WHERE ended_at IS NULL;
@@ -2002,7 +2002,7 @@ CREATE TABLE artifacts (
   expires_at   BIGINT NOT NULL,
   deleted_at   BIGINT,
   due_at       BIGINT NOT NULL              -- when a loop looks at it
-);
+, sha256 TEXT NOT NULL DEFAULT '');
 CREATE INDEX artifacts_account ON artifacts (account_id, created_at, id);
 CREATE INDEX artifacts_run ON artifacts (run_id);
 CREATE INDEX artifacts_task ON artifacts (task_id);
@@ -2064,7 +2064,7 @@ CREATE TABLE releases (
   published_at BIGINT NOT NULL,
   halted_at    BIGINT,
   halted_by    TEXT,
-  halted_why   TEXT NOT NULL DEFAULT '',
+  halted_why   TEXT NOT NULL DEFAULT '', stored_at BIGINT,
   UNIQUE (channel, version, target)
 );
 CREATE INDEX releases_newest ON releases (published_at, id);
@@ -2083,6 +2083,150 @@ CREATE TABLE log_sinks (
   created_at   BIGINT NOT NULL,
   updated_at   BIGINT NOT NULL
 );
+CREATE TABLE llm_prefs (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  user_id    TEXT NOT NULL REFERENCES users (id),
+  provider   TEXT NOT NULL,
+  model      TEXT NOT NULL, -- empty: the provider's own default
+  updated_at BIGINT NOT NULL,
+  PRIMARY KEY (account_id, user_id)
+);
+CREATE INDEX llm_prefs_user ON llm_prefs (user_id);
+CREATE TABLE donations (
+  id            TEXT PRIMARY KEY,
+  account_id    TEXT NOT NULL REFERENCES accounts (id), -- who gives
+  kind          TEXT NOT NULL, -- money, compute or llm
+  repo_id       TEXT REFERENCES repos (id), -- NULL: the pool
+  key_id        TEXT, -- of account_id
+  box_id        TEXT, -- of account_id
+  provider      TEXT NOT NULL DEFAULT '', -- of the key
+  micros        BIGINT, -- that may be spent; NULL: as much as the giver's limits leave
+  models        TEXT, -- JSON list of names: the ceiling; NULL: any model of the provider
+  model         TEXT, -- that the recipient picked
+  given_by      TEXT NOT NULL,
+  created_at    BIGINT NOT NULL,
+  parked_at     BIGINT, -- NULL: it is active
+  parked_why    TEXT
+);
+CREATE INDEX donations_account ON donations (account_id, created_at, id);
+CREATE INDEX donations_repo ON donations (repo_id, created_at, id) WHERE repo_id IS NOT NULL;
+CREATE INDEX donations_pool ON donations (kind, id) WHERE repo_id IS NULL AND parked_at IS NULL;
+CREATE UNIQUE INDEX donations_key ON donations (key_id) WHERE parked_at IS NULL AND kind = 'llm';
+CREATE UNIQUE INDEX donations_box ON donations (box_id) WHERE parked_at IS NULL AND kind = 'compute';
+CREATE INDEX donations_paying ON donations (key_id) WHERE parked_at IS NULL AND kind = 'money';
+CREATE INDEX repos_taking ON repos (account_id, id) WHERE donations_enabled = TRUE AND private = FALSE AND enabled = TRUE;
+CREATE TABLE donation_uses (
+  donation_id TEXT NOT NULL REFERENCES donations (id),
+  account_id  TEXT NOT NULL REFERENCES accounts (id), -- whose work it was
+  repo_id     TEXT NOT NULL,
+  calls       BIGINT NOT NULL,
+  unpriced    BIGINT NOT NULL,
+  micros      BIGINT NOT NULL,
+  last_at     BIGINT NOT NULL,
+  PRIMARY KEY (donation_id, account_id, repo_id)
+);
+CREATE INDEX donation_uses_account ON donation_uses (account_id, donation_id);
+CREATE TABLE payment_customers (
+  account_id  TEXT PRIMARY KEY REFERENCES accounts (id),
+  customer_id TEXT NOT NULL UNIQUE,          -- the provider's
+  seats       BIGINT NOT NULL DEFAULT 0,     -- paid for, as last given to the account
+  own_seats   BIGINT NOT NULL DEFAULT 0,     -- the account's besides, by the server or an operator
+  gave_tier   BOOLEAN NOT NULL DEFAULT FALSE, -- its tier is the one that was paid for
+  read_at     BIGINT,                        -- when the reading that is stored began; NULL: none is
+  last_error  TEXT,                          -- of the last reading; NULL: none
+  created_at  BIGINT NOT NULL
+);
+CREATE TABLE paid_subscriptions (
+  id           TEXT NOT NULL,    -- the provider's
+  kind         TEXT NOT NULL,    -- seats or oss_donor
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  status       TEXT NOT NULL,    -- in the provider's words
+  quantity     BIGINT NOT NULL,  -- as the provider has it
+  seats        BIGINT NOT NULL,  -- in force, until lowers_at
+  lowers_at    BIGINT,           -- from then on quantity is in force; NULL: it is
+  paid_until   BIGINT,           -- end of the last period that was paid; NULL: none was
+  failed_at    BIGINT,           -- since when the provider waits for a payment; NULL: it does not
+  cancels_at   BIGINT,           -- when it ends by itself; NULL: it goes on
+  created_at   BIGINT NOT NULL,
+  PRIMARY KEY (id, kind)
+);
+CREATE INDEX paid_subscriptions_account ON paid_subscriptions (account_id, created_at, id);
+CREATE TABLE payment_events (
+  id          TEXT PRIMARY KEY,
+  account_id  TEXT,              -- NULL: of no customer that is known here
+  kind        TEXT NOT NULL,
+  received_at BIGINT NOT NULL
+);
+CREATE INDEX payment_events_received ON payment_events (received_at);
+CREATE TABLE rollouts (
+  id            TEXT PRIMARY KEY,
+  account_id    TEXT NOT NULL REFERENCES accounts (id),
+  channel       TEXT NOT NULL,
+  version       TEXT NOT NULL,
+  state         TEXT NOT NULL,             -- preparing, canary, soaking, rolling, done, halted or cancelled
+  wave          BIGINT NOT NULL DEFAULT 0, -- that is under way; 1 is the canary
+  soak_s        BIGINT NOT NULL,
+  soak_until    BIGINT,
+  runs_before   BIGINT NOT NULL DEFAULT 0, -- that ended on the account's boxes in the week before
+  failed_before BIGINT NOT NULL DEFAULT 0,
+  runs_after    BIGINT NOT NULL DEFAULT 0, -- that ended on updated boxes
+  failed_after  BIGINT NOT NULL DEFAULT 0,
+  why           TEXT NOT NULL DEFAULT '',  -- it was halted
+  started_by    TEXT NOT NULL,
+  created_at    BIGINT NOT NULL,
+  changed_at    BIGINT NOT NULL,
+  ended_at      BIGINT
+);
+CREATE UNIQUE INDEX rollouts_live ON rollouts (account_id) WHERE ended_at IS NULL;
+CREATE INDEX rollouts_newest ON rollouts (account_id, created_at, id);
+CREATE TABLE rollout_boxes (
+  rollout_id   TEXT NOT NULL REFERENCES rollouts (id),
+  box_id       TEXT NOT NULL REFERENCES boxes (id),
+  wave         BIGINT NOT NULL,           -- 0: it takes no part
+  state        TEXT NOT NULL,
+  why          TEXT NOT NULL DEFAULT '',
+  from_version TEXT NOT NULL,
+  step         TEXT NOT NULL DEFAULT '',  -- the version that it was told to take last
+  command_id   TEXT NOT NULL DEFAULT '',
+  changed_at   BIGINT NOT NULL,
+  PRIMARY KEY (rollout_id, box_id)
+);
+CREATE TABLE update_pins (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  scope      TEXT NOT NULL,             -- account, label or box
+  ref        TEXT NOT NULL,             -- '', NAME=VALUE, or the id of the box
+  channel    TEXT NOT NULL DEFAULT '',  -- '': that of the next wider scope
+  pinned     BOOLEAN,                   -- NULL: as the next wider scope says
+  why        TEXT NOT NULL DEFAULT '',
+  set_by     TEXT NOT NULL,
+  set_at     BIGINT NOT NULL,
+  PRIMARY KEY (account_id, scope, ref)
+);
+CREATE TABLE ssh_joins (
+  id            TEXT PRIMARY KEY,
+  account_id    TEXT NOT NULL REFERENCES accounts (id),
+  host          TEXT NOT NULL,
+  port          BIGINT NOT NULL,
+  user_name     TEXT NOT NULL,
+  host_key      TEXT NOT NULL, -- fingerprint, or kind and bytes; '': none was named
+  url           TEXT NOT NULL, -- of this server, for the machine
+  name          TEXT NOT NULL,
+  slots         BIGINT,
+  labels        TEXT NOT NULL, -- JSON object
+  state         TEXT NOT NULL, -- waiting, joining, joined or failed
+  reason        TEXT,          -- of a failure
+  detail        TEXT,
+  output        TEXT NOT NULL DEFAULT '', -- what the machine has printed
+  seen          TEXT, -- host key that the machine has, where it is not the one that was named
+  enrollment_id TEXT, -- once a token was made for it
+  box_id        TEXT,
+  created_by    TEXT NOT NULL,
+  created_at    BIGINT NOT NULL,
+  ended_at      BIGINT
+);
+CREATE INDEX ssh_joins_account ON ssh_joins (account_id, created_at, id);
+CREATE INDEX ssh_joins_created ON ssh_joins (created_at);
+CREATE UNIQUE INDEX ssh_joins_open ON ssh_joins (account_id, host, port, user_name) WHERE ended_at IS NULL;
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2210,6 +2354,13 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (124, 400, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (125, 401, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (126, 402, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (127, 410, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (128, 420, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (129, 421, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (128, 411, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (129, 420, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (130, 421, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (131, 430, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (132, 440, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (133, 450, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (134, 470, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (135, 480, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (136, 490, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

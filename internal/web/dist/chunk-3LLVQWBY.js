@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-3LLVQWBY.js
-import{f as i}from"./chunk-IFWMEYH5.js";import{b as n}from"./chunk-TDVSMCYU.js";import{ha as e}from"./chunk-L4H5IHJI.js";import{jsx as a}from"./vendor-V4P4C4WP.js";function d(o){return a(n,{call:e,submit:"Re-arm",said:"Armed again. The next round begins soon.",done:o.done,read:r=>({id:o.id,reason:String(r.get("reason")??"")}),children:r=>a(i,{name:"reason",label:"Reason",hint:"goes to the audit log",wrong:r,focus:o.focus})})}export{d as a};
-========
-import{f as i}from"./chunk-LHMPFTLT.js";import{b as n}from"./chunk-ABS4DFMD.js";import{ia as e}from"./chunk-K5552SP6.js";import{jsx as a}from"./vendor-V4P4C4WP.js";function d(o){return a(n,{call:e,submit:"Re-arm",said:"Armed again. The next round begins soon.",done:o.done,read:r=>({id:o.id,reason:String(r.get("reason")??"")}),children:r=>a(i,{name:"reason",label:"Reason",hint:"goes to the audit log",wrong:r,focus:o.focus})})}export{d as a};
->>>>>>>> h-stripe:internal/web/dist/chunk-HIT5SK2O.js

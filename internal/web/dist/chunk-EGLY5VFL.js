@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-EGLY5VFL.js
-import{c as l}from"./chunk-PCH74QEL.js";import{b as e}from"./chunk-ZH2VWX3Q.js";import{Ga as s,xa as o}from"./chunk-L4H5IHJI.js";import{jsxs as m}from"./vendor-V4P4C4WP.js";function p(r){let i=e("stalls",async a=>s(o)?await o({per_page:20},{signal:a}):{data:[]},{counts:["tasks"]}),t=(i.value.value?.data??[]).reduce((a,n)=>a+(n.reason===r.reason?n.count:0),0);return t?m("strong",{children:[" ",l(t,"task")," ",t===1?"waits":"wait"," for ",r.for,"."]}):null}export{p as a};
-========
-import{c as l}from"./chunk-PCH74QEL.js";import{b as e}from"./chunk-NWLV4WOQ.js";import{Ga as s,xa as o}from"./chunk-K5552SP6.js";import{jsxs as m}from"./vendor-V4P4C4WP.js";function p(r){let i=e("stalls",async a=>s(o)?await o({per_page:20},{signal:a}):{data:[]},{counts:["tasks"]}),t=(i.value.value?.data??[]).reduce((a,n)=>a+(n.reason===r.reason?n.count:0),0);return t?m("strong",{children:[" ",l(t,"task")," ",t===1?"waits":"wait"," for ",r.for,"."]}):null}export{p as a};
->>>>>>>> h-stripe:internal/web/dist/chunk-VZVRVAHA.js

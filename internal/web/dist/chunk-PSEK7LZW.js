@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-PSEK7LZW.js
-import{A as n}from"./chunk-W3I5VPIV.js";import{Na as e}from"./chunk-L4H5IHJI.js";import{jsx as a,jsxs as i}from"./vendor-V4P4C4WP.js";function m(t){let o=Object.entries(t.input).map(([r,l])=>` ${r}=${l}`).join("");return i("details",{class:"rawdata",open:t.open,children:[a("summary",{children:"As data"}),a("p",{children:a(n,{text:`yardmaster call ${t.call.id}${o}`})}),a("pre",{class:"raw",tabIndex:0,children:e(JSON.stringify(t.of,null,2))})]})}export{m as a};
-========
-import{A as n}from"./chunk-5YR7JILB.js";import{Na as e}from"./chunk-K5552SP6.js";import{jsx as a,jsxs as i}from"./vendor-V4P4C4WP.js";function m(t){let o=Object.entries(t.input).map(([r,l])=>` ${r}=${l}`).join("");return i("details",{class:"rawdata",open:t.open,children:[a("summary",{children:"As data"}),a("p",{children:a(n,{text:`yardmaster call ${t.call.id}${o}`})}),a("pre",{class:"raw",tabIndex:0,children:e(JSON.stringify(t.of,null,2))})]})}export{m as a};
->>>>>>>> h-stripe:internal/web/dist/chunk-V6KMR6TW.js

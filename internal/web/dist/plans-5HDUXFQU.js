@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-JQCIRLBP.js";import"./chunk-A77DK7V2.js";import"./chunk-4NPE55G4.js";import"./chunk-XQQWDVU4.js";import"./chunk-FMKHGTGG.js";import"./chunk-M7APZBKK.js";import"./chunk-7RCYW36S.js";import"./chunk-G6545L66.js";import"./chunk-56FIEYT5.js";import"./chunk-EO672YJV.js";import"./chunk-URKWUVFM.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-MA3WIY3I.js";import"./chunk-LHMPFTLT.js";import"./chunk-ABS4DFMD.js";import"./chunk-XQQWDVU4.js";import"./chunk-FMKHGTGG.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-NWLV4WOQ.js";import"./chunk-W4FKAVJE.js";import"./chunk-5YR7JILB.js";import"./chunk-K5552SP6.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-THRTS2YS.js";import"./chunk-IFWMEYH5.js";import"./chunk-TDVSMCYU.js";import"./chunk-XQQWDVU4.js";import"./chunk-FMKHGTGG.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-ZH2VWX3Q.js";import"./chunk-JT5G4ZXM.js";import"./chunk-W3I5VPIV.js";import"./chunk-L4H5IHJI.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};

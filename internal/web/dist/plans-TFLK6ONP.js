@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-UJ37VE7O.js";import"./chunk-AN46BPWD.js";import"./chunk-JK5ACERU.js";import"./chunk-XQQWDVU4.js";import"./chunk-FMKHGTGG.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-7EQUNKE3.js";import"./chunk-4CTSUKQ3.js";import"./chunk-MMU7QAOX.js";import"./chunk-YFX5B43M.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};

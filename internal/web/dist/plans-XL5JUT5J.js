@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-WIHYC2XY.js";import"./chunk-PSSTZIOU.js";import"./chunk-PM3DQ6VV.js";import"./chunk-XQQWDVU4.js";import"./chunk-FMKHGTGG.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-KBDIFEHW.js";import"./chunk-UC3MQV6U.js";import"./chunk-LLPT3U7L.js";import"./chunk-XLDBUWZG.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};

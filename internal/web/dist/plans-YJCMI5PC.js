@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-6DNM7CJ5.js";import"./chunk-AO2Y24KN.js";import"./chunk-L3P3675W.js";import"./chunk-XQQWDVU4.js";import"./chunk-FMKHGTGG.js";import"./chunk-M7APZBKK.js";import"./chunk-RIK2FFUM.js";import"./chunk-XPJLM57I.js";import"./chunk-URONUXJP.js";import"./chunk-RKK54Z4Z.js";import"./chunk-5RJDMQST.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
