@@ -98,7 +98,9 @@ func (g *gateway) choose(grant Grant, at Endpoint, q *Request) ([]Route, error) 
 	}
 	if len(routes) > 1 && q.signed() {
 		first = routes[0]
-		routes = slices.DeleteFunc(slices.Clone(routes), func(r Route) bool { return r.Provider != first.Provider || r.BaseURL != first.BaseURL })
+		routes = slices.DeleteFunc(slices.Clone(routes), func(r Route) bool {
+			return r.Provider != first.Provider || r.BaseURL != first.BaseURL
+		})
 	}
 	return routes, nil
 }

@@ -24,7 +24,8 @@ func TestA11SignedThoughtsStay(t *testing.T) {
 			t.Parallel()
 			bad := provider(t, says(500, `{"error":{"message":"oops"}}`))
 			d := &desk{route: llm.Route{Provider: llm.Compatible, BaseURL: bad, Model: "small", ID: "1"}, more: []llm.Route{
-				{Provider: llm.Compatible, BaseURL: bad, Model: "small", ID: "2"}, {Provider: llm.Compatible, BaseURL: good, Model: "small", ID: "3"},
+				{Provider: llm.Compatible, BaseURL: bad, Model: "small", ID: "2"},
+				{Provider: llm.Compatible, BaseURL: good, Model: "small", ID: "3"},
 			}}
 			url, _ := gateway(t, d, func(c *llm.Config) { c.Prices = dear(t) })
 			resp, text := do(t, ask(t, url, x.path, x.body))
@@ -48,7 +49,9 @@ func TestA11SignedThoughtsStay(t *testing.T) {
 func TestSpentGift(t *testing.T) {
 	t.Parallel()
 	good := provider(t, well)
-	d := &desk{spent: "g1", route: llm.Route{Provider: llm.Compatible, BaseURL: good, Model: "small", ID: "1", Lent: llm.Lender{Gift: "g1", Account: "a"}}}
+	d := &desk{spent: "g1", route: llm.Route{
+		Provider: llm.Compatible, BaseURL: good, Model: "small", ID: "1", Lent: llm.Lender{Gift: "g1", Account: "a"},
+	}}
 	url, _ := gateway(t, d, func(c *llm.Config) { c.Prices = dear(t) })
 	body := `{"model":"small","messages":[{"role":"user","content":"hello"}]}`
 	if resp, text := do(t, ask(t, url, "/v1/chat/completions", body)); resp.StatusCode != 402 {

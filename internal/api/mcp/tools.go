@@ -120,11 +120,16 @@ const Conversation = "conversation_ref"
 // Schemas returns the schemas of a tool's arguments and of its answer.
 func Schemas(o *op.Op) (input, output *jsonschema.Schema) {
 	input, output = openapi.Of(o)
+	if rows := input.Properties["per_page"]; rows != nil { // the name says it, sixty times
+		plain := *rows
+		plain.Description = ""
+		input.Properties["per_page"] = &plain
+	}
 	if !o.Changes() {
 		return input, output
 	}
 	longest := 200
-	input.Properties[Conversation] = &jsonschema.Schema{Type: "string", MaxLength: &longest, Description: "what it counts for"}
+	input.Properties[Conversation] = &jsonschema.Schema{Type: "string", MaxLength: &longest}
 	input.PropertyOrder = append(input.PropertyOrder, Conversation)
 	return input, output
 }

@@ -66,7 +66,7 @@ func (p *Paging) publishes(name string) bool {
 
 // PageIn is embedded by the In of a collection.
 type PageIn struct {
-	Cursor  string   `json:"cursor,omitempty" paging:"1" maxLength:"8192" doc:"next_cursor of the page before; keeps sort, filter and q"`
+	Cursor  string   `json:"cursor,omitempty" paging:"1" maxLength:"8192" doc:"next_cursor of the page before"`
 	PerPage int      `json:"per_page,omitempty" paging:"1" minimum:"1" doc:"rows a page"`
 	Limit   int      `json:"limit,omitempty" paging:"1" minimum:"1" doc:"rows to answer"`
 	Sort    string   `json:"sort,omitempty" paging:"1" doc:"the order of the rows; the first of the list unless sent"`

@@ -11,7 +11,7 @@
 //   - ops.go, events.go: capabilities and events; upkeep.go: those about a key that is
 //     there, and about what a provider says; place.go: its place; personal.go: those about keys of people;
 //     pref.go: those about the model that a person likes best
-//   - store.go, store_price.go, store_pref.go: the statements
+//   - store.go, store_price.go, store_pref.go, store_health.go: the statements
 package modelkey
 
 import (

@@ -287,7 +287,7 @@ func (s *Service) answerAs(tx *db.Tx, pr row, a actionRow, state, by string) (ac
 type decideIn struct {
 	ID       string `json:"id" format:"uuid" doc:"id of the pull request"`
 	HeadSHA  string `json:"head_sha" pattern:"^[0-9a-f]{40}$" says:"must be the 40 hexadecimal digits of a commit" doc:"the head that was looked at; another one is refused"`
-	ActionID string `json:"action_id,omitempty" format:"uuid" doc:"the question that was read, pending_action.id of the pull request; another one is refused. A yes to a question about what is protected wants it"`
+	ActionID string `json:"action_id,omitempty" format:"uuid" doc:"pending_action.id of the question that was read; another one is refused. A yes about what is protected wants it"`
 }
 
 // Decision is an answer, with the question that it is about.

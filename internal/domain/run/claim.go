@@ -231,26 +231,6 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*pr
 	return start, s.mintTokens(tx, start)
 }
 
-// trigger says what caused the session of a task's run: one of the triggers of
-// package session.
-func (s *Service) trigger(tx *db.Tx, t *task.Row) (string, error) {
-	switch {
-	case t.Kind == task.KindCI:
-		return "check", nil
-	case t.Kind == task.KindBabysit, t.Kind == task.KindReview:
-		return t.Kind, nil
-	case t.PlanID != nil:
-		return "plan", nil
-	case t.AskID != nil && t.CreatedBy == "system":
-		return "ask", nil
-	case t.Kind == task.KindScout:
-		if ok, err := s.Setup.OfFanout(tx, t.ID); err != nil || ok {
-			return "plan", err
-		}
-	}
-	return "task", nil
-}
-
 // repeat answers a claim whose answer the box may not have received. The tokens
 // of that answer are deleted: only their hashes are stored.
 func (s *Service) repeat(tx *db.Tx, r *Row, key string) (*protocol.Start, error) {

@@ -289,3 +289,23 @@ type Event struct {
 	Kind string          `json:"kind" known:"run_events" doc:"what happened"`
 	Data json.RawMessage `json:"data" doc:"what the kind carries"`
 }
+
+// trigger says what caused the session of a task's run: one of the triggers of
+// package session.
+func (s *Service) trigger(tx *db.Tx, t *task.Row) (string, error) {
+	switch {
+	case t.Kind == task.KindCI:
+		return "check", nil
+	case t.Kind == task.KindBabysit, t.Kind == task.KindReview:
+		return t.Kind, nil
+	case t.PlanID != nil:
+		return "plan", nil
+	case t.AskID != nil && t.CreatedBy == "system":
+		return "ask", nil
+	case t.Kind == task.KindScout:
+		if ok, err := s.Setup.OfFanout(tx, t.ID); err != nil || ok {
+			return "plan", err
+		}
+	}
+	return "task", nil
+}

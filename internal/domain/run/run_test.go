@@ -447,7 +447,8 @@ func TestA13ParkedRunSpendsNoTry(t *testing.T) {
 				return Park(tx, st.Run, task.ProviderAuth, "again", until.Add(time.Hour))
 			})
 			f.mustSay(f.boxes[0], st, 5, finished(protocol.Finished{
-				State: state, Kind: map[string]string{protocol.Failed: task.AgentError}[state], Error: "429", WIP: true, Tip: strings.Repeat("a", 40), Base: strings.Repeat("b", 40),
+				State: state, Kind: map[string]string{protocol.Failed: task.AgentError}[state], Error: "429",
+				WIP: true, Tip: strings.Repeat("a", 40), Base: strings.Repeat("b", 40),
 			}))
 			row := f.wantStatus(taskID, task.Pending)
 			if !row.NotBefore.Equal(until) || row.Charged != 0 || row.Uncharged != 0 || *row.FailureKind != task.ProviderQuota ||
@@ -457,10 +458,6 @@ func TestA13ParkedRunSpendsNoTry(t *testing.T) {
 			if r := f.run(f.boxes[0], st.Run); *r.Outcome != Interrupted || *r.FailureKind != task.ProviderQuota || *r.Error != why {
 				t.Errorf("%s: run %+v", state, r)
 			}
-			f.write(func(tx *db.Tx) error { // out of the way of the next
-				_, err := db.S(`UPDATE tasks SET not_before = 1, status = 'cancelled' WHERE id = $1`).Exec(tx, taskID)
-				return err
-			})
 		}
 	})
 }

@@ -329,13 +329,11 @@ var reads = map[string]string{
 	"box -> donations":      mayTake,
 	"box -> repos":          mayTake,
 
-	"budget -> donations":   inCall,
-	"modelkey -> donations": "hot: the keys that an account may use are those that it has not given away, in one statement of every call",
-	"donation -> accounts":  "whoever gave something is named by the login of the account",
-	"donation -> repos":     "hot: whether a repository takes gifts is asked with those that it has, in one statement of every call",
-
-	"box -> memberships": mayTake,
-
+	"budget -> donations":     inCall,
+	"modelkey -> donations":   "hot: the keys that an account may use are those that it has not given away, in one statement of every call",
+	"donation -> accounts":    "whoever gave something is named by the login of the account",
+	"donation -> repos":       "hot: whether a repository takes gifts is asked with those that it has, in one statement of every call",
+	"box -> memberships":      mayTake,
 	"fleet -> account_floors": mayTake,
 	"fleet -> donations":      mayTake,
 	"fleet -> repos":          mayTake,
