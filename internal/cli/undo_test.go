@@ -22,6 +22,7 @@ import (
 // saysNothing are the commands that change something and print neither their undo nor a next
 // step, with the reason.
 var saysNothing = map[string]string{
+	"repo ask":           "it reads, and spends what a model costs",
 	"call":               "it makes any call, and prints what the server answers for programs",
 	"task watch":         "it shows what happens until the task ends; TestWatchIsAnsweredThere plays what is typed there",
 	"session watch":      "it reads alone, until the session ends",

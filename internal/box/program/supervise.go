@@ -188,10 +188,10 @@ func (v *Supervision) start(ctx context.Context, c Copy, trial bool) error {
 			}
 			_ = cmd.Process.Signal(syscall.SIGTERM)
 			select {
-			case <-ended:
+			case _ = <-ended:
 			case <-time.After(grace):
 				_ = cmd.Process.Kill()
-				<-ended
+				_ = <-ended
 			}
 			return nil
 		}

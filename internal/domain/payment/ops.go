@@ -209,7 +209,7 @@ func (s *Service) checkout(ctx context.Context, in checkoutIn) (out Page, err er
 	}
 	out = wire(page)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		return begunEvent.Record(tx, event.Subject{ID: account}, begunData{Kind: in.Kind, Quantity: in.Quantity})
+		return begunEvent.Record(tx, event.Subject{ID: account}, begunData(in))
 	})
 	return out, err
 }
