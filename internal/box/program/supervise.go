@@ -188,10 +188,10 @@ func (v *Supervision) start(ctx context.Context, c Copy, trial bool) error {
 			}
 			_ = cmd.Process.Signal(syscall.SIGTERM)
 			select {
-			case _ = <-ended:
+			case <-ended: //nolint:errcheck // it was told to end
 			case <-time.After(grace):
 				_ = cmd.Process.Kill()
-				_ = <-ended
+				<-ended //nolint:errcheck // it was killed
 			}
 			return nil
 		}
