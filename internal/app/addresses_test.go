@@ -60,7 +60,7 @@ var namedAddresses = map[string]namedAddress{
 }
 
 // settings that are addresses: all are the operator's.
-var addressesOfSettings = []string{"base-url", "nats-url", "smtp-url", "github-url", "audit-heads-webhook", "otlp-endpoint"}
+var addressesOfSettings = []string{"base-url", "nats-url", "smtp-url", "github-url", "audit-heads-webhook", "otlp-endpoint", "stripe-url"}
 
 // isAddress tells whether an input or setting is an address, by its name or its format.
 func isAddress(name, format string) bool {

@@ -388,7 +388,7 @@ func TestSignInPageShowsTheWays(t *testing.T) {
 	v.browser.Jar = jar
 	_, page = v.open("GET", y.URL()+"/login?return_to=%2Fv1%2Fme", "")
 	for _, want := range []string{`action="/auth/password"`, `action="/auth/email"`, `action="/auth/oidc"`,
-		`href="/auth/github/start?return_to=%2fv1%2fme"`} {
+		`href="/auth/github/start?return_to=%2Fv1%2Fme"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s:\n%s", want, page)
 		}

@@ -81,7 +81,7 @@ func TestEnumsAreTheConstants(t *testing.T) {
 	}{
 		{fields: taskStatuses, dir: "domain/task", of: "Pending"},
 		{fields: "Task.kind TaskDetail.kind", dir: "domain/task", of: "KindWork"},
-		{fields: "Session.kind", dir: "domain/task", of: "KindWork", also: []string{"triage"}},
+		{fields: "Session.kind", dir: "domain/task", of: "KindWork", also: []string{"triage", "ask"}},
 		{fields: "Task.sink TaskDispatched.sink", dir: "domain/task", of: "SinkQueued"},
 		{fields: "Policy.conflicts", dir: "domain/queue", of: "ConflictsHold"},
 		{fields: "Run.state TaskPulse.state", dir: "domain/run", of: "Leased"},

@@ -65,9 +65,9 @@ type Donation struct {
 	KeyID      *string    `json:"key_id" format:"uuid" doc:"the key that is lent (llm) or pays (money); null: a box"`
 	BoxID      *string    `json:"box_id" format:"uuid" example:"null" doc:"the box that is lent; null: a key"`
 	Models     *[]Model   `json:"models" doc:"no other models are asked for over it; null: any of the key's provider"`
-	USD        *string    `json:"usd" example:"20.00" doc:"US dollars that may be spent; null: no such limit"`
-	UsedUSD    string     `json:"used_usd" example:"1.25" doc:"US dollars that were spent"`
-	LeftUSD    *string    `json:"left_usd" example:"18.75" doc:"of usd; null as usd is"`
+	USD        *string    `json:"usd" format:"decimal" example:"20.00" doc:"US dollars that may be spent; null: no such limit"`
+	UsedUSD    string     `json:"used_usd" format:"decimal" example:"1.25" doc:"US dollars that were spent"`
+	LeftUSD    *string    `json:"left_usd" format:"decimal" example:"18.75" doc:"of usd; null as usd is"`
 	Calls      int64      `json:"calls" doc:"calls of models over it"`
 	Serves     bool       `json:"serves" doc:"whether it is of use now: it is active, its target takes gifts, and something is left"`
 	State      string     `json:"state" enum:"active,parked" doc:"parked: over"`
@@ -86,9 +86,9 @@ type ReceivedDonation struct {
 	TargetRepo string     `json:"target_repo_full_name" doc:"owner/name of the repository that it is for"`
 	Ceiling    []Model    `json:"ceiling" doc:"of llm and money: the models that may be asked for; where the giver named none, those of the provider that the server knows"`
 	Model      *Model     `json:"model" doc:"the one that was picked for all calls over it; null: what the template names, or the first of ceiling"`
-	USD        *string    `json:"usd" example:"20.00" doc:"US dollars that may be spent; null: no such limit"`
-	UsedUSD    string     `json:"used_usd" example:"1.25" doc:"US dollars that were spent; they count for no budget of this account"`
-	LeftUSD    *string    `json:"left_usd" example:"18.75" doc:"of usd; null as usd is"`
+	USD        *string    `json:"usd" format:"decimal" example:"20.00" doc:"US dollars that may be spent; null: no such limit"`
+	UsedUSD    string     `json:"used_usd" format:"decimal" example:"1.25" doc:"US dollars that were spent; they count for no budget of this account"`
+	LeftUSD    *string    `json:"left_usd" format:"decimal" example:"18.75" doc:"of usd; null as usd is"`
 	Calls      int64      `json:"calls" doc:"calls of models over it"`
 	Serves     bool       `json:"serves" doc:"whether it is of use now: it is active, the repository takes gifts, and something is left"`
 	State      string     `json:"state" enum:"active,parked" doc:"parked: over"`

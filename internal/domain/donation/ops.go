@@ -128,7 +128,7 @@ func (s *Service) create(ctx context.Context, in createIn) (out Donation, err er
 		if in.Kind != Money {
 			if ok, err := s.Donors.Donor(tx, tx.Account); err != nil || !ok {
 				return cmpErr(err, fault.New(fault.PaymentRequired, "", "A key or a box is given by accounts with an active oss_donor "+
-					"subscription. An operator of the server can grant the account one (grant.issue)."))
+					"subscription. An owner subscribes (billing.checkout), or an operator of the server grants one (grant.issue)."))
 			}
 		}
 		if _, err := insert.Exec(tx, args); err != nil {

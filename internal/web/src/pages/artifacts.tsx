@@ -8,8 +8,9 @@ import { go, query, setQuery } from "../route";
 import { inert } from "../ui/ansi";
 import { Dialog } from "../ui/dialog";
 import { bytes, useFresh } from "../ui/every";
-import { Field, Form } from "../ui/form";
+import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
+import { Upload } from "../ui/inputs";
 import { Coming, Head, NoFit, Search } from "../ui/parts";
 import { Table } from "../ui/table";
 import { Time } from "../ui/time";
@@ -161,21 +162,12 @@ function Store(p: { repo?: string | undefined; task: string; close: () => void; 
         }}
       >
         {(wrong) => (
-          <Field
+          <Upload
             label="File"
             hint={p.task ? "for the task" : p.repo ? "for the repository" : "for the account"}
             error={wrong("name") ?? wrong("content_type") ?? wrong("size")}
-          >
-            {(id, by) => (
-              <input
-                id={id}
-                type="file"
-                aria-describedby={by}
-                aria-invalid={!!by}
-                onChange={(e) => pick(e.currentTarget.files?.[0])}
-              />
-            )}
-          </Field>
+            onPick={pick}
+          />
         )}
       </Form>
     </Dialog>

@@ -56,6 +56,26 @@ type TextProps = {
   among?: string[]; // what the browser offers to fill in
 };
 
+// Upload is a field for one file.
+export const Upload = (p: {
+  label: string;
+  hint?: ComponentChildren;
+  error?: string[] | undefined;
+  onPick: (file: File | undefined) => void;
+}) => (
+  <Field label={p.label} hint={p.hint} error={p.error}>
+    {(id, by) => (
+      <input
+        id={id}
+        type="file"
+        aria-describedby={by}
+        aria-invalid={!!by}
+        onChange={(e) => p.onPick(e.currentTarget.files?.[0])}
+      />
+    )}
+  </Field>
+);
+
 // Text is a field for a text, of several lines where rows is given. A password is never
 // filled in by the browser.
 export function Text(p: TextProps) {
