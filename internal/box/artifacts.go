@@ -7,13 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path"
-	"slices"
 	"strings"
-	"syscall"
 	"unicode"
 	"unicode/utf8"
 
@@ -35,21 +32,11 @@ func (b *box) storeArtifacts(a *attempt) {
 	if a.start.Mute {
 		return
 	}
-	home, err := os.OpenRoot(a.homePath())
-	if err != nil {
+	home, names := a.left(artifactsDir)
+	if home == nil {
 		return
 	}
 	defer home.Close()
-	dir, err := home.Open(artifactsDir)
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(outboxListed)
-	if err != nil && !errors.Is(err, io.EOF) {
-		a.log.Warn("artifacts not read", "error", err)
-	}
-	slices.Sort(names)
 	ctx, cancel := b.cfg.clock.WithTimeout(a.killed, b.cfg.Timing.Wrap)
 	defer cancel()
 	for i, name := range names {
@@ -80,7 +67,7 @@ func (b *box) storeArtifact(ctx context.Context, a *attempt, home *os.Root, name
 	case a.secrets.String(name) != name:
 		return errors.New("has a secret in its name")
 	}
-	data, err := readArtifact(home, path.Join(artifactsDir, name))
+	data, err := readLeft(home, path.Join(artifactsDir, name), protocol.MaxArtifactBytes)
 	if err != nil {
 		return err
 	}
@@ -109,30 +96,6 @@ func (a *attempt) harmless(kind string, data []byte) ([]byte, error) {
 		return nil, errors.New("is not the picture that its name says")
 	case !bytes.Equal(a.secrets.Bytes(bytes.Clone(data)), data):
 		return nil, errors.New("has a secret in it")
-	}
-	return data, nil
-}
-
-// readArtifact reads a regular file of bounded size, and no other.
-func readArtifact(home *os.Root, place string) ([]byte, error) {
-	info, err := home.Lstat(place)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, errors.New("is not a regular file")
-	}
-	file, err := home.OpenFile(place, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, errors.New("cannot be opened")
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.New("is not a regular file")
-	}
-	data, err := io.ReadAll(io.LimitReader(file, protocol.MaxArtifactBytes+1))
-	switch {
-	case err != nil:
-		return nil, errors.New("cannot be read")
-	case len(data) > protocol.MaxArtifactBytes:
-		return nil, fmt.Errorf("has more than %d bytes", protocol.MaxArtifactBytes)
 	}
 	return data, nil
 }

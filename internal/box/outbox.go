@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"unicode/utf8"
 
 	"yardmaster/internal/id"
@@ -62,28 +59,18 @@ func (a *attempt) readOutbox() {
 	if a.start.Mute {
 		return
 	}
-	home, err := os.OpenRoot(a.homePath())
-	if err != nil {
+	home, names := a.left(outboxDir)
+	if home == nil {
 		return
 	}
 	defer home.Close()
-	dir, err := home.Open(outboxDir)
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(outboxListed)
-	if err != nil && !errors.Is(err, io.EOF) {
-		a.log.Warn("outbox not read", "error", err)
-	}
-	slices.Sort(names)
 	for _, name := range names {
 		kind := declarationOf(name)
 		if kind == "" {
 			continue
 		}
 		place := path.Join(outboxDir, name)
-		text, err := readDeclaration(home, place)
+		text, err := readLeft(home, place, protocol.MaxDeclaredBytes)
 		key := sha256.Sum256([]byte(name + "\x00" + string(text)))
 		if a.declared.taken[key] {
 			continue
@@ -125,32 +112,6 @@ func declarationOf(name string) string {
 func matches(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return ok && err == nil
-}
-
-// readDeclaration reads a small regular file. It refuses other files before it
-// opens them, and opens without blocking, because the agent may replace the file in
-// between.
-func readDeclaration(home *os.Root, place string) ([]byte, error) {
-	info, err := home.Lstat(place)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, errors.New("is not a regular file")
-	}
-	file, err := home.OpenFile(place, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, errors.New("cannot be opened")
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.New("is not a regular file")
-	}
-	text, err := io.ReadAll(io.LimitReader(file, protocol.MaxDeclaredBytes+1))
-	if err != nil {
-		return nil, errors.New("cannot be read")
-	}
-	if len(text) > protocol.MaxDeclaredBytes {
-		return nil, fmt.Errorf("has more than %d bytes", protocol.MaxDeclaredBytes)
-	}
-	return text, nil
 }
 
 // declare checks a declaration and spools it as an event.
