@@ -178,24 +178,16 @@ func RightsChanged(tx *db.Tx, userID string) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range rows {
-		_, member, err := people.Role(tx, r.AccountID, userID)
-		if err != nil {
-			return err
-		}
-		if member {
-			continue
-		}
-		if err := tx.As(r.AccountID, func() error {
-			if _, err := forget(tx, userID); err != nil {
-				return err
-			}
-			return clearedEvent.Record(tx, event.Subject{ID: userID}, clearedData{Host: r.Host, Why: "left"})
-		}); err != nil {
-			return err
-		}
+	accounts := make([]string, len(rows))
+	for i, r := range rows {
+		accounts[i] = r.AccountID
 	}
-	return nil
+	return people.Leave(tx, userID, accounts, func(i int) error {
+		if _, err := forget(tx, userID); err != nil {
+			return err
+		}
+		return clearedEvent.Record(tx, event.Subject{ID: userID}, clearedData{Host: rows[i].Host, Why: "left"})
+	})
 }
 
 // check asks a host about a token and one repository, or none.

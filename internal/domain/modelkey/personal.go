@@ -105,22 +105,15 @@ func RightsChanged(tx *db.Tx, userID string) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range rows {
-		_, member, err := people.Role(tx, r.AccountID, userID)
-		if err != nil {
-			return err
-		}
-		if member {
-			continue
-		}
-		if err := tx.As(r.AccountID, func() error {
-			if _, err := erase.Exec(tx, tx.Account, r.ID, tx.Now); err != nil {
-				return err
-			}
-			return ownKeyDeletedEvent.Record(tx, event.Subject{ID: r.ID}, keyDeletedData{Provider: r.Provider, Label: r.Label})
-		}); err != nil {
-			return err
-		}
+	accounts := make([]string, len(rows))
+	for i, r := range rows {
+		accounts[i] = r.AccountID
 	}
-	return nil
+	return people.Leave(tx, userID, accounts, func(i int) error {
+		r := rows[i]
+		if _, err := erase.Exec(tx, tx.Account, r.ID, tx.Now); err != nil {
+			return err
+		}
+		return ownKeyDeletedEvent.Record(tx, event.Subject{ID: r.ID}, keyDeletedData{Provider: r.Provider, Label: r.Label})
+	})
 }

@@ -175,22 +175,14 @@ func PrefRightsChanged(tx *db.Tx, userID string) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range rows {
-		_, member, err := people.Role(tx, r.AccountID, userID)
-		if err != nil {
-			return err
-		}
-		if member {
-			continue
-		}
-		if err := tx.As(r.AccountID, func() error {
-			_, err := dropPrefOf(tx, userID)
-			return err
-		}); err != nil {
-			return err
-		}
+	accounts := make([]string, len(rows))
+	for i, r := range rows {
+		accounts[i] = r.AccountID
 	}
-	return nil
+	return people.Leave(tx, userID, accounts, func(int) error {
+		_, err := dropPrefOf(tx, userID)
+		return err
+	})
 }
 
 // The data and the events of preferences. The object of one is the person.
