@@ -96,11 +96,10 @@ func (g *gateway) choose(grant Grant, at Endpoint, q *Request) ([]Route, error) 
 	if g.Gate != nil && at.Billed() {
 		routes = g.Gate.Order(grant, q.Model, routes)
 	}
-	if len(routes) > 1 && q.signed() {
-		first = routes[0]
-		routes = slices.DeleteFunc(slices.Clone(routes), func(r Route) bool {
-			return r.Provider != first.Provider || r.BaseURL != first.BaseURL
-		})
+	first = routes[0]
+	elsewhere := func(r Route) bool { return r.Provider != first.Provider || r.BaseURL != first.BaseURL }
+	if slices.ContainsFunc(routes, elsewhere) && q.signed() {
+		routes = slices.DeleteFunc(slices.Clone(routes), elsewhere)
 	}
 	return routes, nil
 }

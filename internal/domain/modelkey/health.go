@@ -175,20 +175,6 @@ func (s *Service) Healths(ctx context.Context, ids map[string][]string) (map[str
 	return out, err
 }
 
-// RestsUntil returns when the first of some keys serves again, and why it rests, if all of
-// them rest now; the zero time otherwise.
-func RestsUntil(all []Candidate, now time.Time) (until time.Time, why string) {
-	for _, c := range all {
-		if !c.Resting(now) || c.Provider.Local() {
-			return time.Time{}, ""
-		}
-		if until.IsZero() || c.RestUntil.Before(until) {
-			until, why = *c.RestUntil, c.RestWhy
-		}
-	}
-	return until, why
-}
-
 // KeyRest is the rest of a key, as clients see it.
 type KeyRest struct {
 	_      struct{}  `doc:"Why no call goes over a key at the moment."`
