@@ -3,11 +3,9 @@
 // Check drops a sentence whose lines lack its names, quotes and numbers, or do not define what
 // it is about. What it keeps is not proved by that: a sentence turned round has the same words.
 //
-// Find finds the text of a place again in a later commit, or says that it is stale.
-//
 // The package knows no repository: its callers open the lines.
 //
-//   - citation.go: places; move.go: where their text is now
+//   - citation.go: places
 //   - check.go: the rules; defined.go: where a name is introduced; words.go: words and numbers
 package citation
 
