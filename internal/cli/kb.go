@@ -68,6 +68,14 @@ func (k *knowledge) add(fl *flag.FlagSet) {
 	k.Add(fl)
 }
 
+// pages checks the flags, and finds the pages of the repository.
+func (k *knowledge) pages(ctx context.Context) (library, error) {
+	if err := k.Check(); err != nil {
+		return library{}, err
+	}
+	return pagesOf(ctx, k.repo)
+}
+
 // library has the pages of a repository on a server.
 type library struct {
 	*client.Client
@@ -149,10 +157,7 @@ func defineKBSearch(fl *flag.FlagSet) tree.Action {
 	k.add(fl)
 	limit := fl.IntP("limit", "L", 10, "at most `N` pages, 25 at most")
 	return func(ctx context.Context, plain []string) error {
-		if err := k.Check(); err != nil {
-			return err
-		}
-		p, err := pagesOf(ctx, k.repo)
+		p, err := k.pages(ctx)
 		if err != nil {
 			return err
 		}
@@ -196,10 +201,7 @@ func defineKBShow(fl *flag.FlagSet) tree.Action {
 	k := &knowledge{}
 	k.add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := k.Check(); err != nil {
-			return err
-		}
-		p, err := pagesOf(ctx, k.repo)
+		p, err := k.pages(ctx)
 		if err != nil {
 			return err
 		}
@@ -240,10 +242,7 @@ func defineKBEdit(fl *flag.FlagSet) tree.Action {
 	fl.StringVarP(&file, "file", "F", "", "read the text from `FILE`, - for standard input")
 	current := fl.Bool("current", false, "say that the text is right for the files as they are now")
 	return func(ctx context.Context, plain []string) error {
-		if err := k.Check(); err != nil {
-			return err
-		}
-		p, err := pagesOf(ctx, k.repo)
+		p, err := k.pages(ctx)
 		if err != nil {
 			return err
 		}
@@ -275,10 +274,7 @@ func defineKBDiff(fl *flag.FlagSet) tree.Action {
 	from := fl.Int64("from", 0, "a version `N`; the one before the other when 0")
 	to := fl.Int64("to", 0, "another version `N`; what the page is when 0")
 	return func(ctx context.Context, plain []string) error {
-		if err := k.Check(); err != nil {
-			return err
-		}
-		p, err := pagesOf(ctx, k.repo)
+		p, err := k.pages(ctx)
 		if err != nil {
 			return err
 		}
@@ -356,10 +352,7 @@ func defineKBDelete(fl *flag.FlagSet) tree.Action {
 	k := &knowledge{}
 	k.add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := k.Check(); err != nil {
-			return err
-		}
-		p, err := pagesOf(ctx, k.repo)
+		p, err := k.pages(ctx)
 		if err != nil {
 			return err
 		}
