@@ -103,14 +103,18 @@ func BoxUpdate(fl *flag.FlagSet) tree.Action {
 		if err := c.Call(ctx, http.MethodPost, "/v1/runners/update", in, &out); err != nil {
 			return err
 		}
+		of := "the channel " + client.Inert(out.Channel)
+		if out.Version != "" { // the server's own program may have none
+			of = client.Inert(out.Version) + " of " + of
+		}
 		switch out.Kind {
 		case "nothing":
-			screen.Say("No box takes part in a rollout of %s of the channel %s: %s.\n", out.Version, out.Channel, counted(out.Boxes))
+			screen.Say("No box takes part in a rollout of %s: %s.\n", of, counted(out.Boxes))
 			return nil
 		case "joined":
-			screen.Say("A rollout of %s of the channel %s is under way already.\n", out.Version, out.Channel)
+			screen.Say("A rollout of %s is under way already.\n", of)
 		default:
-			screen.Say("Started to bring %d boxes to %s of the channel %s.\n", out.Boxes["waits"], out.Version, out.Channel)
+			screen.Say("Started to bring %d boxes to %s.\n", out.Boxes["waits"], of)
 		}
 		if *watch {
 			return watchRollout(ctx, c)

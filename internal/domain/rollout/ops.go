@@ -287,11 +287,14 @@ func available(builds []release.Build, r *row, in startIn) error {
 	return fault.Field("version", "is not in the ledger of the channel")
 }
 
+// errNone says that there is none to show or to end.
+var errNone = fault.New(fault.NotFound, "", "There was no rollout yet: box.update starts one.")
+
 func (s *Service) get(ctx context.Context, _ op.None) (out Rollout, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		r, ok, err := newest.Maybe(tx, tx.Account)
 		if err == nil && !ok {
-			err = fault.Missing("rollout")
+			err = errNone
 		}
 		if err == nil {
 			out, err = s.show(tx, r)
@@ -305,7 +308,7 @@ func (s *Service) cancel(ctx context.Context, _ op.None) (out Rollout, err error
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, ok, err := newest.ForUpdate().Maybe(tx, tx.Account)
 		if err == nil && !ok {
-			err = fault.Missing("rollout")
+			err = errNone
 		}
 		if err == nil && r.EndedAt == nil {
 			boxes, failed := boxesOf.All(tx, r.ID)
