@@ -332,7 +332,7 @@ func (a *App) wire() parts {
 		DB: a.db, Ring: a.ring, Objects: a.blob, Repos: flow.LFSRepos{}, Room: p.quota, Logger: a.log, BaseURL: a.base, Clock: a.now,
 	}))
 	p.kept = add(&p, artifact.New(artifact.Needs{
-		DB: a.db, Hub: a.hub, Ring: a.ring, Objects: a.blob, Bus: a.line, Places: flow.ArtifactPlaces{}, Room: p.quota,
+		DB: a.db, Due: a.due, Ring: a.ring, Objects: a.blob, Bus: a.line, Places: flow.ArtifactPlaces{}, Room: p.quota,
 		Logger: a.log, BaseURL: a.base, KeepRun: days(a.cfg.KeepRunFiles), Keep: days(a.cfg.KeepFiles),
 	}))
 	p.ci = add(&p, ci.New(ci.Needs{

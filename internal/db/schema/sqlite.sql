@@ -2001,12 +2001,10 @@ CREATE TABLE artifacts (
   shared_until BIGINT,                      -- when the last link ends
   expires_at   BIGINT NOT NULL,
   deleted_at   BIGINT,
-  due_at       BIGINT NOT NULL              -- when a loop looks at it
-, sha256 TEXT NOT NULL DEFAULT '');
+  sha256 TEXT NOT NULL DEFAULT '', due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE INDEX artifacts_account ON artifacts (account_id, created_at, id);
 CREATE INDEX artifacts_run ON artifacts (run_id);
 CREATE INDEX artifacts_task ON artifacts (task_id);
-CREATE INDEX artifacts_due ON artifacts (due_at);
 CREATE TABLE dashboards (
   id         TEXT PRIMARY KEY,
   account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -2363,4 +2361,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (133, 450, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (134, 470, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (135, 480, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (136, 490, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (137, 580, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

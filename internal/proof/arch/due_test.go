@@ -12,7 +12,6 @@ import (
 var ownDue = map[string]string{
 	"due":                "the queue of all queues",
 	"account_measures":   "one measure an account and hour: rows that never end",
-	"artifacts":          "not converted: came beside the conversion; its end is two steps, of the object and of the row",
 	"asks":               "not converted: a claim that is renewed, of a judge",
 	"ci_tidying":         "one row: when old evidence is forgotten next",
 	"dashboard_syncs":    "one row: when the built-in boards are made next",
@@ -30,6 +29,7 @@ var ownDue = map[string]string{
 	"webhook_deliveries": "batches by hook, and hooks that are paused",
 
 	// Columns that older releases read and write; a later release drops them.
+	"artifacts":       "converted in 0580",
 	"backlog_imports": "converted in 0376",
 	"approval_mails":  "converted in 0373",
 	"ci_logs":         "converted in 0371",
