@@ -12,7 +12,6 @@ import (
 	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/hostlimit"
 	"yardmaster/internal/domain/intent"
-	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/quota"
@@ -38,7 +37,6 @@ func (a *App) keeper() *clock.Keeper {
 		hostlimit.ClockSetBack,
 		idempotency.ClockSetBack,
 		intent.ClockSetBack,
-		issue.ClockSetBack,
 		mail.ClockSetBack,
 		mergequeue.ClockSetBack,
 		pull.ClockSetBack,

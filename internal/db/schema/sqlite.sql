@@ -2362,4 +2362,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (134, 470, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (135, 480, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (136, 490, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (137, 580, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (138, 581, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

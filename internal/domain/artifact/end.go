@@ -134,11 +134,15 @@ func (s *Service) conceal(tx *db.Tx, artifactID, why string) (bool, error) {
 	return true, deletedEvent.Record(tx, r.subject(), deletedData{Name: r.Name, Size: r.Size, Why: why})
 }
 
-// erase deletes the object of an artifact. It may be called twice.
+// erase deletes the object of an artifact that shows no more, which then takes no room. It may
+// be called twice.
 func (s *Service) erase(ctx context.Context, r row) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	call, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return s.Objects.Delete(ctx, r.key())
+	if err := s.Objects.Delete(call, r.key()); err != nil {
+		return err
+	}
+	return s.DB.Write(ctx, func(tx *db.Tx) error { _, err := empty.Exec(tx, r.ID); return err })
 }
 
 // finish deletes the object of an artifact that shows no more, and then its row.
@@ -148,8 +152,7 @@ func (s *Service) finish(ctx context.Context, r row) due.Outcome {
 	}
 	return due.Decide(func(tx *db.Tx) (due.Outcome, error) {
 		if last := r.CreatedAt.Add(abandoned); tx.Now.Before(last) {
-			_, err := empty.Exec(tx, r.ID)
-			return due.WaitUntil(last), err
+			return due.WaitUntil(last), nil
 		}
 		_, err := remove.Exec(tx, r.ID)
 		return due.Done(nil), err
