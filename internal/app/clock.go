@@ -7,7 +7,6 @@ import (
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/ci"
-	"yardmaster/internal/domain/dashboard"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/hostlimit"
@@ -31,7 +30,6 @@ func (a *App) keeper() *clock.Keeper {
 		ask.ClockSetBack,
 		box.ClockSetBack,
 		ci.ClockSetBack,
-		dashboard.ClockSetBack,
 		delivery.ClockSetBack,
 		digest.ClockSetBack,
 		hostlimit.ClockSetBack,

@@ -465,7 +465,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Logger: a.log, BaseURL: a.base, Actors: p.actor,
 		Mails: flow.DigestMails{Outbox: a.mail, Notifications: p.notes}, Keep: days(a.cfg.KeepDigests),
 	}))
-	add(&p, dashboard.New(dashboard.Needs{DB: a.db, Hub: a.hub, Repos: flow.DashboardRepos{}, Logger: a.log}))
+	add(&p, dashboard.New(dashboard.Needs{DB: a.db, Due: a.due, Repos: flow.DashboardRepos{}, Logger: a.log}))
 	add(&p, donation.New(donation.Needs{
 		DB: a.db, Hub: a.hub, Keys: keys, Boxes: flow.DonationBoxes{Boxes: p.box}, Donors: flow.Donors{Payment: pays}, Prices: a.prices,
 	}))

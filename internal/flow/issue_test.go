@@ -27,7 +27,7 @@ func (w *work) issues() *issue.Service {
 	s := issue.New(issue.Needs{
 		DB: w.db, Due: duetest.New(w.db, hub), Hub: hub, Hosts: hosts, Logger: discard, Asks: IssueAsks{hub}, Webhooks: IssueWebhooks{},
 		Escalations: IssueEscalations{},
-		Intents: intent.New(intent.Needs{DB: w.db, Hub: hub, Hosts: hosts, Logger: discard}),
+		Intents:     intent.New(intent.Needs{DB: w.db, Hub: hub, Hosts: hosts, Logger: discard}),
 	})
 	task.Moved.On(w.db, CloseIssue(s))
 	plan.Ended.On(w.db, FinishPlan(s))

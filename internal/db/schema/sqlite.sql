@@ -2033,10 +2033,9 @@ CREATE TABLE dashboard_syncs (
   state        TEXT NOT NULL, -- queued, running or done
   requested_by TEXT NOT NULL,
   created_at   BIGINT NOT NULL,
-  due_at       BIGINT NOT NULL, -- until when another node leaves it alone
   finished_at  BIGINT,
   slot         BIGINT UNIQUE   -- 1 until it is done, so that there is one at a time; NULL then
-);
+, due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE INDEX runs_ended ON runs (account_id, ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX pull_actions_decided ON pull_actions (account_id, decided_at) WHERE decided_at IS NOT NULL;
 CREATE TABLE lane_reports (
@@ -2363,4 +2362,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (135, 480, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (136, 490, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (137, 580, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (138, 581, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (139, 582, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

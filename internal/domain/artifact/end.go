@@ -29,20 +29,14 @@ type tidier interface {
 // Loop has the store of objects tidied up each hour, until ctx ends.
 func (s *Service) Loop(ctx context.Context) error {
 	store, can := s.Objects.(tidier)
-	t := time.NewTicker(tidyEvery)
-	defer t.Stop()
-	for can {
-		in, end := observe.Pass(ctx, "artifact.tidy")
-		if err := s.tidyUp(in, store); err != nil && ctx.Err() == nil {
-			observe.Complain(in, s.Logger, "tidy up cut-off uploads", err)
-		}
-		end()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return nil
-		}
+	if !can {
+		return nil
 	}
+	observe.Every(ctx, "artifact.tidy", tidyEvery, func(ctx context.Context) {
+		if err := s.tidyUp(ctx, store); err != nil {
+			observe.Complain(ctx, s.Logger, "tidy up cut-off uploads", err)
+		}
+	})
 	return nil
 }
 
