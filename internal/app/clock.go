@@ -15,7 +15,6 @@ import (
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/source"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/webhook"
@@ -40,7 +39,6 @@ func (a *App) keeper() *clock.Keeper {
 		pull.ClockSetBack,
 		quota.ClockSetBack,
 		repo.ClockSetBack,
-		review.ClockSetBack,
 		source.ClockSetBack,
 		task.ClockSetBack,
 		webhook.ClockSetBack,

@@ -349,7 +349,7 @@ func (a *App) wire() parts {
 		People: flow.Signers{Address: author.Email, Persons: a.persons()}, Queue: flow.MergeQueue{Service: p.merges},
 	}))
 	p.review = add(&p, review.New(review.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Pulls: flow.ReviewPulls{Pulls: p.pull},
+		DB: a.db, Due: a.due, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Pulls: flow.ReviewPulls{Pulls: p.pull},
 		Tasks: flow.ReviewTasks{Tasks: p.task, Hosts: a.hosts}, Models: flow.ReviewModels{}, Poster: review.NewAtHost(review.HostNeeds{
 			DB: a.db, Hub: a.hub, Hosts: a.hosts, Intents: intents, Page: p.pull,
 		}),

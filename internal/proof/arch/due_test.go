@@ -22,7 +22,6 @@ var ownDue = map[string]string{
 	"merge_batches":      "not converted: a batch is looked at again and again",
 	"pull_actions":       "not converted: with the table of moves, and after its late nodes are fenced",
 	"repo_sweeps":        "one row a repository that never ends",
-	"review_runs":        "not converted: two queues on one row",
 	"webhook_deliveries": "batches by hook, and hooks that are paused",
 
 	// Columns that older releases read and write; a later release drops them.
@@ -38,6 +37,7 @@ var ownDue = map[string]string{
 	"dashboard_syncs": "converted in 0582",
 	"kb_indexes":      "converted in 0411; says since when a look is owed",
 	"repo_creations":  "converted in 0372",
+	"review_runs":     "converted in 0583",
 	"tracker_issues":  "converted in 0374",
 }
 
