@@ -1092,16 +1092,14 @@ CREATE TABLE review_runs (
   more BIGINT NOT NULL DEFAULT 0,      -- findings beyond the limits
   raw TEXT NOT NULL DEFAULT '',        -- the finder's answer, until it is sorted
   stop BOOLEAN NOT NULL DEFAULT FALSE, -- its tasks are to be stopped
-  due_at BIGINT NOT NULL,              -- of the next step of the loop
   tries BIGINT NOT NULL DEFAULT 0,
   requested_by TEXT,
   created_at BIGINT NOT NULL,
   ended_at BIGINT
-, unlooked BIGINT NOT NULL DEFAULT 0, carry BOOLEAN NOT NULL DEFAULT FALSE);
+, unlooked BIGINT NOT NULL DEFAULT 0, carry BOOLEAN NOT NULL DEFAULT FALSE, due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE UNIQUE INDEX review_runs_open ON review_runs (pr_id) WHERE ended_at IS NULL;
 CREATE INDEX review_runs_pull ON review_runs (pr_id, created_at);
 CREATE INDEX review_runs_repo ON review_runs (account_id, repo_id, created_at);
-CREATE INDEX review_runs_due ON review_runs (due_at) WHERE ended_at IS NULL OR stop;
 CREATE INDEX review_runs_task ON review_runs (task_id);
 CREATE INDEX review_runs_verify_task ON review_runs (verify_task_id);
 CREATE TABLE review_findings (
@@ -1837,7 +1835,6 @@ CREATE INDEX repo_sizes_account ON repo_sizes (account_id);
 CREATE INDEX tokens_live ON tokens (account_id, user_id) WHERE revoked_at IS NULL;
 CREATE INDEX ci_logs_account ON ci_logs (account_id);
 CREATE INDEX sources_account ON sources (account_id);
-CREATE INDEX review_runs_carry ON review_runs (due_at) WHERE carry;
 CREATE TABLE ask_covers (
   task_id    TEXT NOT NULL REFERENCES tasks (id),
   ask_id     TEXT NOT NULL REFERENCES asks (id),
@@ -2363,4 +2360,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (136, 490, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (137, 580, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (138, 581, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (139, 582, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (140, 583, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
