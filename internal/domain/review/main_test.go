@@ -73,7 +73,8 @@ func open(t testing.TB, e db.Engine) *yard {
 		t.Fatal(err)
 	}
 	web := codehost.Repo{Host: codehost.BuiltIn, Owner: "acme", Name: "web"}
-	y.Service = New(Needs{DB: d, Due: duetest.New(d, event.NewHub()), Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Pulls: y, Tasks: y, Models: y, Poster: y,
+	y.Service = New(Needs{DB: d, Due: duetest.New(d, event.NewHub()), Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler),
+		Pulls: y, Tasks: y, Models: y, Poster: y,
 		Hosts: codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: builtin.Forge{}}})})
 	if err := host.Create(context.Background(), web, codehost.CreateOptions{}); err != nil {
 		t.Fatal(err)
