@@ -4,21 +4,17 @@ import (
 	"yardmaster/internal/api/idempotency"
 	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/artifact"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/ci"
-	"yardmaster/internal/domain/dashboard"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/hostlimit"
 	"yardmaster/internal/domain/intent"
-	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/source"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/webhook"
@@ -30,23 +26,19 @@ func (a *App) keeper() *clock.Keeper {
 	return &clock.Keeper{DB: a.db, Logger: a.log, Waits: []func(*db.Tx) error{
 		a.parts.run.ClockSetBack,
 		a.parts.schedule.ClockSetBack,
-		artifact.ClockSetBack,
 		ask.ClockSetBack,
 		box.ClockSetBack,
 		ci.ClockSetBack,
-		dashboard.ClockSetBack,
 		delivery.ClockSetBack,
 		digest.ClockSetBack,
 		hostlimit.ClockSetBack,
 		idempotency.ClockSetBack,
 		intent.ClockSetBack,
-		issue.ClockSetBack,
 		mail.ClockSetBack,
 		mergequeue.ClockSetBack,
 		pull.ClockSetBack,
 		quota.ClockSetBack,
 		repo.ClockSetBack,
-		review.ClockSetBack,
 		source.ClockSetBack,
 		task.ClockSetBack,
 		webhook.ClockSetBack,

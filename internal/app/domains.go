@@ -332,7 +332,7 @@ func (a *App) wire() parts {
 		DB: a.db, Ring: a.ring, Objects: a.blob, Repos: flow.LFSRepos{}, Room: p.quota, Logger: a.log, BaseURL: a.base, Clock: a.now,
 	}))
 	p.kept = add(&p, artifact.New(artifact.Needs{
-		DB: a.db, Hub: a.hub, Ring: a.ring, Objects: a.blob, Bus: a.line, Places: flow.ArtifactPlaces{}, Room: p.quota,
+		DB: a.db, Due: a.due, Ring: a.ring, Objects: a.blob, Bus: a.line, Places: flow.ArtifactPlaces{}, Room: p.quota,
 		Logger: a.log, BaseURL: a.base, KeepRun: days(a.cfg.KeepRunFiles), Keep: days(a.cfg.KeepFiles),
 	}))
 	p.ci = add(&p, ci.New(ci.Needs{
@@ -349,7 +349,7 @@ func (a *App) wire() parts {
 		People: flow.Signers{Address: author.Email, Persons: a.persons()}, Queue: flow.MergeQueue{Service: p.merges},
 	}))
 	p.review = add(&p, review.New(review.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Pulls: flow.ReviewPulls{Pulls: p.pull},
+		DB: a.db, Due: a.due, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Pulls: flow.ReviewPulls{Pulls: p.pull},
 		Tasks: flow.ReviewTasks{Tasks: p.task, Hosts: a.hosts}, Models: flow.ReviewModels{}, Poster: review.NewAtHost(review.HostNeeds{
 			DB: a.db, Hub: a.hub, Hosts: a.hosts, Intents: intents, Page: p.pull,
 		}),
@@ -369,7 +369,7 @@ func (a *App) wire() parts {
 		Rate: slots{counts: a.limits(), name: "inbound", most: source.PerMinute}, Keep: days(a.cfg.KeepSource),
 	}))
 	p.issue = add(&p, issue.New(issue.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Asks: flow.IssueAsks{Hub: a.hub},
+		DB: a.db, Due: a.due, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Asks: flow.IssueAsks{Hub: a.hub},
 		Webhooks: flow.IssueWebhooks{}, Escalations: flow.IssueEscalations{},
 	}))
 	commands := add(&p, command.New(command.Needs{
@@ -465,7 +465,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Logger: a.log, BaseURL: a.base, Actors: p.actor,
 		Mails: flow.DigestMails{Outbox: a.mail, Notifications: p.notes}, Keep: days(a.cfg.KeepDigests),
 	}))
-	add(&p, dashboard.New(dashboard.Needs{DB: a.db, Hub: a.hub, Repos: flow.DashboardRepos{}, Logger: a.log}))
+	add(&p, dashboard.New(dashboard.Needs{DB: a.db, Due: a.due, Repos: flow.DashboardRepos{}, Logger: a.log}))
 	add(&p, donation.New(donation.Needs{
 		DB: a.db, Hub: a.hub, Keys: keys, Boxes: flow.DonationBoxes{Boxes: p.box}, Donors: flow.Donors{Payment: pays}, Prices: a.prices,
 	}))

@@ -104,19 +104,9 @@ func (a *App) free() (int64, error) {
 // watchStorage writes into the log when room gets scarce, and when there is
 // enough again.
 func (a *App) watchStorage(ctx context.Context) error {
-	tick := time.NewTicker(lookAtDisk)
-	defer tick.Stop()
 	var last slog.Level
-	for {
-		in, end := observe.Pass(ctx, "storage.watch")
-		last = a.lookAtStorage(in, last)
-		end()
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	observe.Every(ctx, "storage.watch", lookAtDisk, func(ctx context.Context) { last = a.lookAtStorage(ctx, last) })
+	return nil
 }
 
 // lookAtStorage returns the level of the present state, and logs the state if its

@@ -14,7 +14,6 @@ import (
 	"yardmaster/internal/domain/hosttoken"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/invitation"
-	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/operator"
@@ -73,7 +72,7 @@ func (a *App) subscribe(p wired) {
 	pull.RoundsSpent.On(a.db, flow.RaiseTrouble)
 	pull.SeenTo.On(a.db, flow.ResolveTrouble)
 	repo.Installed.On(a.db, flow.SweepReachable)
-	repo.Installed.On(a.db, issue.Walk)
+	repo.Installed.On(a.db, p.issue.Walk)
 	repo.Installed.On(a.db, flow.Regained(a.hub, p.pull.Hurry))
 	ask.Settled.On(a.db, flow.FollowAsk(p.issue))
 	webhook.Told.On(a.db, flow.FollowHandoff(p.issue))

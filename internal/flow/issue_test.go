@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/intent"
@@ -24,8 +25,9 @@ var intended = db.Q[string](`SELECT args FROM host_intents WHERE account_id = $1
 func (w *work) issues() *issue.Service {
 	hosts, hub := codehost.NewHosts(nil), event.NewHub()
 	s := issue.New(issue.Needs{
-		DB: w.db, Hub: hub, Hosts: hosts, Logger: discard, Asks: IssueAsks{hub}, Webhooks: IssueWebhooks{}, Escalations: IssueEscalations{},
-		Intents: intent.New(intent.Needs{DB: w.db, Hub: hub, Hosts: hosts, Logger: discard}),
+		DB: w.db, Due: duetest.New(w.db, hub), Hub: hub, Hosts: hosts, Logger: discard, Asks: IssueAsks{hub}, Webhooks: IssueWebhooks{},
+		Escalations: IssueEscalations{},
+		Intents:     intent.New(intent.Needs{DB: w.db, Hub: hub, Hosts: hosts, Logger: discard}),
 	})
 	task.Moved.On(w.db, CloseIssue(s))
 	plan.Ended.On(w.db, FinishPlan(s))

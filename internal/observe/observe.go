@@ -91,6 +91,23 @@ func Pass(ctx context.Context, loop string) (in context.Context, end func()) {
 	return context.WithValue(ctx, passKey{}, &pass{loop: loop, loops: loops}), func() { loops.Pass(loop, time.Since(begun)) }
 }
 
+// Every calls pass at once, and after each interval every, until ctx ends. Each call is a pass of
+// the loop, see Pass.
+func Every(ctx context.Context, loop string, every time.Duration, pass func(context.Context)) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		in, end := Pass(ctx, loop)
+		pass(in)
+		end()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
 // Failed notes that something failed in the pass that ctx belongs to, if err is
 // an error and ctx has not ended: a loop that is stopped has not failed. It may
 // be called after the end of the pass, by work that the pass has started.

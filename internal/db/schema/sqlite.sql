@@ -1092,16 +1092,14 @@ CREATE TABLE review_runs (
   more BIGINT NOT NULL DEFAULT 0,      -- findings beyond the limits
   raw TEXT NOT NULL DEFAULT '',        -- the finder's answer, until it is sorted
   stop BOOLEAN NOT NULL DEFAULT FALSE, -- its tasks are to be stopped
-  due_at BIGINT NOT NULL,              -- of the next step of the loop
   tries BIGINT NOT NULL DEFAULT 0,
   requested_by TEXT,
   created_at BIGINT NOT NULL,
   ended_at BIGINT
-, unlooked BIGINT NOT NULL DEFAULT 0, carry BOOLEAN NOT NULL DEFAULT FALSE);
+, unlooked BIGINT NOT NULL DEFAULT 0, carry BOOLEAN NOT NULL DEFAULT FALSE, due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE UNIQUE INDEX review_runs_open ON review_runs (pr_id) WHERE ended_at IS NULL;
 CREATE INDEX review_runs_pull ON review_runs (pr_id, created_at);
 CREATE INDEX review_runs_repo ON review_runs (account_id, repo_id, created_at);
-CREATE INDEX review_runs_due ON review_runs (due_at) WHERE ended_at IS NULL OR stop;
 CREATE INDEX review_runs_task ON review_runs (task_id);
 CREATE INDEX review_runs_verify_task ON review_runs (verify_task_id);
 CREATE TABLE review_findings (
@@ -1837,7 +1835,6 @@ CREATE INDEX repo_sizes_account ON repo_sizes (account_id);
 CREATE INDEX tokens_live ON tokens (account_id, user_id) WHERE revoked_at IS NULL;
 CREATE INDEX ci_logs_account ON ci_logs (account_id);
 CREATE INDEX sources_account ON sources (account_id);
-CREATE INDEX review_runs_carry ON review_runs (due_at) WHERE carry;
 CREATE TABLE ask_covers (
   task_id    TEXT NOT NULL REFERENCES tasks (id),
   ask_id     TEXT NOT NULL REFERENCES asks (id),
@@ -2001,12 +1998,10 @@ CREATE TABLE artifacts (
   shared_until BIGINT,                      -- when the last link ends
   expires_at   BIGINT NOT NULL,
   deleted_at   BIGINT,
-  due_at       BIGINT NOT NULL              -- when a loop looks at it
-, sha256 TEXT NOT NULL DEFAULT '');
+  sha256 TEXT NOT NULL DEFAULT '', due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE INDEX artifacts_account ON artifacts (account_id, created_at, id);
 CREATE INDEX artifacts_run ON artifacts (run_id);
 CREATE INDEX artifacts_task ON artifacts (task_id);
-CREATE INDEX artifacts_due ON artifacts (due_at);
 CREATE TABLE dashboards (
   id         TEXT PRIMARY KEY,
   account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -2035,10 +2030,9 @@ CREATE TABLE dashboard_syncs (
   state        TEXT NOT NULL, -- queued, running or done
   requested_by TEXT NOT NULL,
   created_at   BIGINT NOT NULL,
-  due_at       BIGINT NOT NULL, -- until when another node leaves it alone
   finished_at  BIGINT,
   slot         BIGINT UNIQUE   -- 1 until it is done, so that there is one at a time; NULL then
-);
+, due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE INDEX runs_ended ON runs (account_id, ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX pull_actions_decided ON pull_actions (account_id, decided_at) WHERE decided_at IS NOT NULL;
 CREATE TABLE lane_reports (
@@ -2363,4 +2357,8 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (133, 450, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (134, 470, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (135, 480, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (136, 490, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (137, 580, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (138, 581, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (139, 582, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (140, 583, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -43,27 +43,23 @@ func (s *Service) present(ctx context.Context, r row) (bool, error) {
 	}
 	switch {
 	case there && r.StoredAt == nil:
-		err = s.arrive(ctx, r)
+		err = s.DB.Write(db.WithAccount(ctx, r.AccountID), r.arrive)
 	case there && r.MissingAt != nil:
-		err = s.note(ctx, func(tx *db.Tx) error { _, err := missing.Exec(tx, r.ID, nil); return err })
+		err = s.DB.Write(ctx, func(tx *db.Tx) error { _, err := missing.Exec(tx, r.ID, nil); return err })
 	case !there && r.StoredAt != nil && r.MissingAt == nil:
 		s.Logger.WarnContext(ctx, "the store of objects has lost an artifact", slog.String("artifact", r.ID))
-		err = s.note(ctx, func(tx *db.Tx) error { _, err := missing.Exec(tx, r.ID, tx.Now); return err })
+		err = s.DB.Write(ctx, func(tx *db.Tx) error { _, err := missing.Exec(tx, r.ID, tx.Now); return err })
 	}
 	return there, err
 }
 
-func (s *Service) note(ctx context.Context, fn func(*db.Tx) error) error { return s.DB.Write(ctx, fn) }
-
-// arrive notes that the bytes of an artifact are there. It may be called twice.
-func (s *Service) arrive(ctx context.Context, r row) error {
-	return s.DB.Write(db.WithAccount(ctx, r.AccountID), func(tx *db.Tx) error {
-		n, err := arrived.Exec(tx, r.ID, tx.Now)
-		if err != nil || n == 0 {
-			return err
-		}
-		return storedEvent.Record(tx, r.subject(), nameData{Name: r.Name, Size: r.Size})
-	})
+// arrive notes that the bytes of an artifact of tx.Account are there. It may be called twice.
+func (r row) arrive(tx *db.Tx) error {
+	n, err := arrived.Exec(tx, r.ID, tx.Now)
+	if err != nil || n == 0 {
+		return err
+	}
+	return storedEvent.Record(tx, r.subject(), nameData{Name: r.Name, Size: r.Size})
 }
 
 func (r row) subject() event.Subject {
@@ -75,7 +71,7 @@ func (r row) subject() event.Subject {
 }
 
 // Stored notes the arrival of an object that this server has taken, by its key. Keys that are
-// not those of artifacts are passed over. A failure is logged: Loop finds the object, too.
+// not those of artifacts are passed over. A failure is logged: the queue finds the object, too.
 func (s *Service) Stored(ctx context.Context, key string) {
 	account, rest, _ := strings.Cut(key, "/")
 	artifactID, ours := strings.CutPrefix(rest, "artifacts/")

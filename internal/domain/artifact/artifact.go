@@ -4,14 +4,14 @@
 //
 // An artifact shows while its bytes are there. Its row is made before them, and goes after
 // them, so that what a crash leaves is found: an upload that never arrived, or a deletion that
-// did not reach the store, is ended by Loop. A row outlives the address of its upload, since
-// whoever has that could store the bytes once more.
+// did not reach the store, is ended by the queue "artifacts", which has an entry of each row. A
+// row outlives the address of its upload, since whoever has that could store the bytes once more.
 //
 //   - artifact.go: the types, and Service
 //   - ops.go: the capabilities; link.go the addresses of shared ones
 //   - arrive.go: what is there, and what is not
 //   - box.go: what runs leave
-//   - loop.go: uploads that arrive or are given up, and retention
+//   - end.go: uploads that arrive or are given up, and retention
 //   - store.go, events.go: the statements, the events
 package artifact
 
@@ -23,7 +23,7 @@ import (
 
 	"yardmaster/internal/blob"
 	"yardmaster/internal/db"
-	"yardmaster/internal/event"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/seal"
 )
@@ -84,7 +84,7 @@ type Bus interface {
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB      *db.DB
-	Hub     *event.Hub
+	Due     *due.Kernel
 	Ring    *seal.Keyring
 	Objects blob.Store
 	Bus     Bus `optional:"without one boxes store nothing"`
@@ -99,14 +99,20 @@ type Needs struct {
 // Service has the capabilities of artifacts.
 type Service struct {
 	Needs
-	tidy db.Hourly
+	queue due.Entries
+	tidy  db.Hourly
 }
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	n.KeepRun, n.Keep = cmp.Or(n.KeepRun, keptRun), cmp.Or(n.Keep, kept)
-	return &Service{Needs: n}
+	s := &Service{Needs: n}
+	s.queue = due.Register(n.Due, due.Queue[attended]{
+		Name: "artifacts", Retry: retry, Load: load, Work: s.attend,
+		Open: func(tx *db.Tx, most int) ([]due.Open, error) { return all.All(tx, most) },
+	})
+	return s
 }
 
 // life is how long an artifact is kept from its beginning.

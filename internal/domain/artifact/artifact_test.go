@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/blob"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -130,7 +131,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 			y.folder = blob.NewFolder(y.dir, server.URL, ring, y.clock)
 			y.store = &shaky{Store: y.folder}
 			y.Service = New(Needs{
-				DB: d, Hub: event.NewHub(), Ring: ring, Objects: y.store, Places: y.places, Room: y.room,
+				DB: d, Due: duetest.New(d, event.NewHub()), Ring: ring, Objects: y.store, Places: y.places, Room: y.room,
 				Logger: slog.New(slog.DiscardHandler), BaseURL: server.URL,
 			})
 			if err := d.Write(t.Context(), func(tx *db.Tx) error { return seed.Add(tx, seed.Account{ID: y.account}) }); err != nil {
@@ -228,9 +229,7 @@ func (y *yard) objects() (n int) {
 func (y *yard) pass(after time.Duration) {
 	y.t.Helper()
 	y.later(after)
-	if err := y.Pass(y.t.Context()); err != nil {
-		y.t.Fatal(err)
-	}
+	duetest.Pass(y.t.Context(), y.t, y.Due)
 }
 
 // events counts the events of a kind.

@@ -64,7 +64,6 @@ func (s *Service) share(ctx context.Context, in shareIn) (out Shared, err error)
 		if r.SharedUntil == nil || r.SharedUntil.Before(until) {
 			r.SharedUntil = &until
 		}
-		r.DueAt = r.ExpiresAt
 		if _, err := shared.Exec(tx, r); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/blob"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/observe"
@@ -176,7 +177,7 @@ func (s *Service) record(ctx context.Context, r row, by string) (out Upload, err
 			return err
 		}
 		r.ID, r.AccountID, r.CreatedBy, r.CreatedAt = id.New(), tx.Account, by, tx.Now
-		r.ExpiresAt, r.DueAt = tx.Now.Add(s.life(r.Visibility)), tx.Now.Add(firstLook)
+		r.ExpiresAt = tx.Now.Add(s.life(r.Visibility))
 		key = r.key()
 		if err := bounded(tx, &r, by); err != nil {
 			return err
@@ -184,6 +185,7 @@ func (s *Service) record(ctx context.Context, r row, by string) (out Upload, err
 		if _, err := insert.Exec(tx, r); err != nil {
 			return err
 		}
+		s.queue.Add(tx, r.ID, due.Entry{Account: tx.Account, After: firstLook})
 		if err := s.Room.ObjectMade(tx); err != nil {
 			return err
 		}
@@ -310,14 +312,14 @@ func (s *Service) delete(ctx context.Context, in idIn) (out DeletedArtifact, err
 			return nil
 		}
 		var ok bool
-		if r, ok, err = anywhere.Maybe(tx, tx.Account, in.ID); err != nil || !ok {
+		if r, ok, err = lockAny.Maybe(tx, tx.Account, in.ID); err != nil || !ok {
 			return err
 		}
-		out.Deleted, err = conceal(tx, in.ID, asked)
+		out.Deleted, err = s.conceal(tx, in.ID, asked)
 		return err
 	})
 	if err == nil && out.Deleted {
-		if err := s.finish(context.WithoutCancel(ctx), r); err != nil {
+		if err := s.erase(context.WithoutCancel(ctx), r); err != nil {
 			observe.Complain(ctx, s.Logger, "delete the bytes of an artifact", err, slog.String("artifact", in.ID))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 )
@@ -22,7 +23,6 @@ type row struct {
 	SharedUntil           *time.Time
 	ExpiresAt             time.Time
 	DeletedAt             *time.Time
-	DueAt                 time.Time
 }
 
 // key is where the bytes are in the store of objects. No two artifacts share one.
@@ -30,35 +30,31 @@ func (r row) key() string { return r.AccountID + "/artifacts/" + r.ID }
 
 const (
 	columns = `id, account_id, run_id, task_id, repo_id, name, media_type, size, visibility, created_by, created_at, stored_at,
-	missing_at, shared_until, expires_at, deleted_at, due_at, sha256`
+	missing_at, shared_until, expires_at, deleted_at, sha256`
 	// shows is the condition of rows that lists have.
 	shows = `stored_at IS NOT NULL AND missing_at IS NULL AND deleted_at IS NULL`
 )
 
 var (
 	insert = db.SWith[row](`INSERT INTO artifacts (` + columns + `) VALUES (:id, :account_id, :run_id, :task_id, :repo_id, :name,
-		:media_type, :size, :visibility, :created_by, :created_at, :stored_at, :missing_at, :shared_until, :expires_at, :deleted_at, :due_at,
-		:sha256)`)
+		:media_type, :size, :visibility, :created_by, :created_at, :stored_at, :missing_at, :shared_until, :expires_at, :deleted_at, :sha256)`)
 	// ofRun counts what was recorded for a run, whatever became of it.
 	ofRun = db.Q[int](`SELECT COUNT(*) AS n FROM artifacts WHERE account_id = $1 AND run_id = $2`)
 	// byID finds an artifact that nobody has deleted, arrived or not.
 	byID   = db.Q[row](`SELECT ` + columns + ` FROM artifacts WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL AND expires_at > $3`)
 	lockID = byID.ForUpdate()
 	// anywhere finds the artifact of a row or of a key, whatever became of it.
-	anywhere = db.Q[row](`SELECT ` + columns + ` FROM artifacts WHERE account_id = $1 AND id = $2`).ForUpdate()
+	anywhere = db.Q[row](`SELECT ` + columns + ` FROM artifacts WHERE account_id = $1 AND id = $2`)
+	lockAny  = anywhere.ForUpdate()
+	all      = db.Q[due.Open](`SELECT id AS key, account_id AS account FROM artifacts LIMIT $1`)
 
-	arrived = db.S(`UPDATE artifacts SET stored_at = $2, due_at = expires_at WHERE id = $1 AND stored_at IS NULL AND deleted_at IS NULL`)
+	arrived = db.S(`UPDATE artifacts SET stored_at = $2 WHERE id = $1 AND stored_at IS NULL AND deleted_at IS NULL`)
 	missing = db.S(`UPDATE artifacts SET missing_at = $2 WHERE id = $1`)
-	shared  = db.SWith[row](`UPDATE artifacts SET visibility = :visibility, shared_until = :shared_until, expires_at = :expires_at, due_at = :due_at
+	shared  = db.SWith[row](`UPDATE artifacts SET visibility = :visibility, shared_until = :shared_until, expires_at = :expires_at
 		WHERE id = :id`)
-	hide    = db.S(`UPDATE artifacts SET deleted_at = $2, due_at = $2 WHERE id = $1`)
-	empty   = db.S(`UPDATE artifacts SET size = 0, due_at = $2 WHERE id = $1 AND deleted_at IS NOT NULL`)
-	remove  = db.S(`DELETE FROM artifacts WHERE id = $1 AND deleted_at IS NOT NULL`)
-	putOff  = db.S(`UPDATE artifacts SET due_at = $2 WHERE id = $1`)
-	anyDue  = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM artifacts WHERE due_at <= $1) AS any_due`)
-	takeDue = db.Q[row](`UPDATE artifacts SET due_at = $2 WHERE id IN
-		(SELECT id FROM artifacts WHERE due_at <= $1 ORDER BY due_at LIMIT $3) AND due_at <= $1 RETURNING ` + columns)
-	sooner = db.S(`UPDATE artifacts SET due_at = $1 WHERE due_at > $1 AND (stored_at IS NULL OR deleted_at IS NOT NULL)`)
+	hide   = db.S(`UPDATE artifacts SET deleted_at = $2 WHERE id = $1`)
+	empty  = db.S(`UPDATE artifacts SET size = 0 WHERE id = $1 AND deleted_at IS NOT NULL`)
+	remove = db.S(`DELETE FROM artifacts WHERE id = $1 AND deleted_at IS NOT NULL`)
 )
 
 // find reads an artifact of tx.Account, arrived or not. It returns fault.NotFound in the same
@@ -87,10 +83,4 @@ func list(tx *db.Tx, p op.PageIn) ([]row, error) {
 		b.And("repo_id = ", want)
 	}
 	return db.Select[row](tx, b.SQL(" ORDER BY created_at DESC, id DESC LIMIT ", p.Size()))
-}
-
-// ClockSetBack has uploads and deletions that wait looked at now.
-func ClockSetBack(tx *db.Tx) error {
-	_, err := sooner.Exec(tx, tx.Now)
-	return err
 }

@@ -52,7 +52,7 @@ func (s *Service) Loop(ctx context.Context) error {
 	s.beats.init()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { s.keepBeats(ctx); return nil })
-	g.Go(func() error { s.sweep(ctx); return nil })
+	g.Go(func() error { observe.Every(ctx, "box.sweep", sweepEvery, s.sweepOnce); return nil })
 	return g.Wait()
 }
 
@@ -387,25 +387,8 @@ func sameState(r row, b protocol.Presence) bool {
 		r.unfit() == b.Unfit && maps.Equal(a.UnfitFor, b.UnfitFor) && sameUpdate(a.Update, b.Update)
 }
 
-// sweep runs the periodic work of boxes until ctx ends: presence,
-// decommissions, revocations, old commands.
-func (s *Service) sweep(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		in, end := observe.Pass(ctx, "box.sweep")
-		s.sweepOnce(in)
-		end()
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// sweepOnce is one pass of sweep. A step that fails does not keep the others
-// from running.
+// sweepOnce is one pass over the periodic work of boxes: presence, decommissions, revocations,
+// old commands. A step that fails does not keep the others from running.
 func (s *Service) sweepOnce(ctx context.Context) {
 	for _, step := range []struct {
 		failure string

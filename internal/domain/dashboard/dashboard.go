@@ -14,7 +14,7 @@ import (
 	"log/slog"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/event"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/needs"
 )
 
@@ -33,16 +33,25 @@ type Repos interface {
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
-	Hub    *event.Hub
+	Due    *due.Kernel
 	Repos  Repos
 	Logger *slog.Logger
 }
 
 // Service has the capabilities of boards, and keeps the built-in ones.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	queue due.Entries
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{Needs: n}
+	s := &Service{Needs: n}
+	s.queue = due.Register(n.Due, due.Queue[string]{
+		Name: "dashboard_syncs", Work: s.work,
+		Load: func(_ *db.Tx, job string) (string, bool, error) { return job, true, nil },
+		Open: func(tx *db.Tx, _ int) ([]due.Open, error) { return syncOpen.All(tx) },
+	})
+	return s
 }

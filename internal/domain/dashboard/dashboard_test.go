@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
@@ -40,7 +41,7 @@ var now = time.Date(2026, 3, 8, 12, 0, 0, 0, time.UTC)
 // onBoth has an account with work of each kind in two repositories, and another account.
 func onBoth(t *testing.T, fn func(t *testing.T, s *Service, as func(policy.Set) context.Context)) {
 	dbtest.RunWith(t, db.Options{Clock: func() time.Time { return now }}, func(t *testing.T, d *db.DB) {
-		s := New(Needs{DB: d, Hub: event.NewHub(), Repos: repos{}, Logger: slog.New(slog.DiscardHandler)})
+		s := New(Needs{DB: d, Due: duetest.New(d, event.NewHub()), Repos: repos{}, Logger: slog.New(slog.DiscardHandler)})
 		as := func(scopes policy.Set) context.Context {
 			return policy.With(db.WithAccount(t.Context(), "acme"), policy.Actor{Credential: policy.PAT, UserID: "ada", Scopes: scopes})
 		}
@@ -323,10 +324,8 @@ func TestBuiltins(t *testing.T) {
 		}
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
-		_ = s.Pass(stopped) // cut off
-		if err := s.Pass(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_ = s.Due.Drain(stopped) // cut off
+		duetest.Pass(t.Context(), t, s.Due)
 		after := widgets()
 		if len(after) != len(before) || slices.Equal(after, before) || names() != want {
 			t.Errorf("%d widgets, then %d; %s", len(before), len(after), names())

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -16,14 +17,9 @@ import (
 const (
 	passEvery = 15 * time.Second
 	atOnce    = 100
-	// hold is how long a node has a pass that was asked for; another one begins it again then.
-	hold = 10 * time.Minute
 
 	queued = "queued"
 )
-
-// topic is of passes that were asked for.
-const topic = "dashboard.syncs"
 
 type enqueueIn struct {
 	Confirm bool   `json:"confirm" doc:"must be true"`
@@ -53,7 +49,7 @@ func (s *Service) enqueue(ctx context.Context, in enqueueIn) (out Sync, err erro
 		if _, err := addSync.Exec(tx, out.JobID, by, tx.Now); err != nil {
 			return err
 		}
-		s.Hub.Notify(tx, topic)
+		s.queue.Add(tx, out.JobID, due.Entry{})
 		return requestedEvent.Operated(tx, event.Subject{ID: out.JobID}, whyData{Why: in.Why}, nil)
 	})
 	if db.IsUnique(err) {
@@ -62,11 +58,10 @@ func (s *Service) enqueue(ctx context.Context, in enqueueIn) (out Sync, err erro
 	return out, err
 }
 
-// Loop makes the built-in boards of new accounts, and the passes that were asked for, until ctx
-// ends.
+// Loop makes the built-in boards of new accounts until ctx ends.
 func (s *Service) Loop(ctx context.Context) error {
-	s.Hub.Sweep(ctx, "dashboard.sync", topic, passEvery, func(ctx context.Context) {
-		if err := s.Pass(ctx); err != nil && ctx.Err() == nil {
+	observe.Every(ctx, "dashboard.sync", passEvery, func(ctx context.Context) {
+		if err := s.Pass(ctx); err != nil {
 			observe.Complain(ctx, s.Logger, "make the built-in boards", err)
 		}
 	})
@@ -75,26 +70,17 @@ func (s *Service) Loop(ctx context.Context) error {
 
 // Pass is one pass of Loop.
 func (s *Service) Pass(ctx context.Context) error {
-	jobs, err := db.Claim(ctx, s.DB, anyDue, func(tx *db.Tx) ([]string, error) {
-		return takeSync.All(tx, tx.Micros(), db.Micros(tx.Now.Add(hold)))
-	})
+	return s.walk(ctx, false, func(tx *db.Tx, last string) ([]string, error) { return behind.All(tx, version, last, atOnce) })
+}
+
+// work makes a pass that was asked for.
+func (s *Service) work(ctx context.Context, j due.Job[string]) due.Outcome {
+	err := s.walk(ctx, true, func(tx *db.Tx, last string) ([]string, error) { return accounts.All(tx, last, atOnce) })
 	if err != nil {
-		return err
+		observe.Complain(ctx, s.Logger, "make the built-in boards", err)
+		return due.Again(err)
 	}
-	lacking := func(tx *db.Tx, last string) ([]string, error) { return behind.All(tx, version, last, atOnce) }
-	each := func(tx *db.Tx, last string) ([]string, error) { return accounts.All(tx, last, atOnce) }
-	if err := s.walk(ctx, false, lacking); err != nil {
-		return err
-	}
-	for _, job := range jobs {
-		if err := s.walk(ctx, true, each); err != nil {
-			return err
-		}
-		if err := s.DB.Write(ctx, func(tx *db.Tx) error { _, err := endSync.Exec(tx, job, tx.Now); return err }); err != nil {
-			return err
-		}
-	}
-	return nil
+	return due.Done(func(tx *db.Tx) error { _, err := endSync.Exec(tx, j.Key, tx.Now); return err })
 }
 
 // walk makes the boards of accounts, a transaction each.

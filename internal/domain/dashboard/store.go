@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 )
@@ -52,12 +53,9 @@ var (
 		WHERE d.account_id = a.id AND d.builtin = 'work' AND d.version = $1) ORDER BY a.id LIMIT $3`)
 	accounts = db.Q[string](`SELECT id FROM accounts WHERE id > $1 ORDER BY id LIMIT $2`)
 
-	syncOpen  = db.Q[string](`SELECT id FROM dashboard_syncs WHERE state <> 'done'`)
-	addSync   = db.S(`INSERT INTO dashboard_syncs (id, state, requested_by, created_at, due_at, slot) VALUES ($1, 'queued', $2, $3, $3, 1)`)
-	anyDue    = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM dashboard_syncs WHERE state <> 'done' AND due_at <= $1) AS any_due`)
-	takeSync  = db.Q[string](`UPDATE dashboard_syncs SET state = 'running', due_at = $2 WHERE state <> 'done' AND due_at <= $1 RETURNING id`)
-	endSync   = db.S(`UPDATE dashboard_syncs SET state = 'done', finished_at = $2, slot = NULL WHERE id = $1 AND state <> 'done'`)
-	resetSync = db.S(`UPDATE dashboard_syncs SET due_at = $1 WHERE due_at > $1 AND state <> 'done'`)
+	syncOpen = db.Q[due.Open](`SELECT id AS key, '' AS account FROM dashboard_syncs WHERE state <> 'done'`)
+	addSync  = db.S(`INSERT INTO dashboard_syncs (id, state, requested_by, created_at, slot) VALUES ($1, 'queued', $2, $3, 1)`)
+	endSync  = db.S(`UPDATE dashboard_syncs SET state = 'done', finished_at = $2, slot = NULL WHERE id = $1`)
 )
 
 // find reads a board that the account of the transaction shares, or that is the user's own. It
@@ -78,10 +76,4 @@ func find(tx *db.Tx, q db.Query[row], boardID, userID string) (row, error) {
 func list(tx *db.Tx, p op.PageIn, userID string) ([]row, error) {
 	b := db.Build(`SELECT `+columns+` FROM dashboards WHERE account_id = `, tx.Account).In("owner_id", []string{"", userID})
 	return db.NewestFirst[row](tx, b, p)
-}
-
-// ClockSetBack has a pass that waits taken now.
-func ClockSetBack(tx *db.Tx) error {
-	_, err := resetSync.Exec(tx, tx.Now)
-	return err
 }

@@ -31,7 +31,7 @@ func (s *Service) HostChanged(ctx context.Context, r repo.Ref, e codehost.IssueC
 		if e.Action == "deleted" || e.Action == "transferred" {
 			known, ok, err := byNumber.Maybe(tx, tx.Account, r.ID, e.Issue.Number)
 			if err == nil && ok {
-				_, err = setGone.Exec(tx, tx.Account, known.ID, tx.Now)
+				err = s.lose(tx, known.ID)
 			}
 			return err
 		}
@@ -49,14 +49,14 @@ func (s *Service) HostChanged(ctx context.Context, r repo.Ref, e codehost.IssueC
 				return nil
 			}
 			if !alike {
-				known.Reading, known.DueAt = true, new(tx.Micros())
-				s.Hub.Notify(tx, topic)
+				known.Reading = true
+				s.look(tx, known, 0)
 			}
 		}
 		if err := s.consider(tx, r, &known, e, true); err != nil { // a label counts, however late its delivery is
 			return err
 		}
-		return save(tx, known)
+		return s.save(tx, known)
 	})
 }
 
@@ -93,7 +93,7 @@ func (s *Service) apply(tx *db.Tx, r repo.Ref, known row, e codehost.IssueChange
 	if err := s.consider(tx, r, &now, e, all); err != nil {
 		return err
 	}
-	return save(tx, now)
+	return s.save(tx, now)
 }
 
 // hearsay is the time for which a label waits whose author is not known yet: a look may
@@ -131,21 +131,21 @@ func (s *Service) consider(tx *db.Tx, r repo.Ref, to *row, e codehost.IssueChang
 	// edit of the author, which may say something else, was recorded before.
 	to.SeenTitle, to.SeenBody = clip(oneLine(i.Title), maxTitle), clip(i.Body, maxBody)
 	if to.Filing {
-		to.Voucher, to.DueAt = clip(e.By.Login, maxName), new(tx.Micros())
-		s.Hub.Notify(tx, topic)
+		to.Voucher = clip(e.By.Login, maxName)
+		s.look(tx, *to, 0)
 		return nil
 	}
 	to.Voucher = clip(i.Author.Login, maxName)
-	due := tx.Now
+	after := time.Duration(0)
 	switch {
 	case labelled:
 		to.Voucher = clip(e.By.Login, maxName)
 	case r.Policy.Issues.Triage == "labelled":
-		due = due.Add(hearsay)
+		after = hearsay
 	}
-	to.Filing, to.DueAt, to.Tries = true, new(db.Micros(due)), 0
+	to.Filing = true
 	to.LabelledAt = max(to.LabelledAt, db.Micros(i.UpdatedAt)) // of a label that came with it, too
-	s.Hub.Notify(tx, topic)
+	s.look(tx, *to, after)
 	return nil
 }
 
@@ -220,12 +220,9 @@ func clip(text string, most int) string {
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 const (
-	topic   = "issues.due"
-	every   = 5 * time.Second
-	hold    = 2 * time.Minute // for which a node has an issue or a walk
-	longest = 15 * time.Minute
-	atOnce  = 20
-	batch   = 50
+	patience = time.Minute // for a page of a host's issues
+	longest  = 15 * time.Minute
+	batch    = 50
 	// maxTries are the tries to ask a host for a permission; then the person has none.
 	maxTries = 10
 )

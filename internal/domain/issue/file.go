@@ -41,14 +41,12 @@ func (s *Service) file(tx *db.Tx, r repo.Ref, i row, trusted bool, importedBy st
 	if err != nil {
 		return false, err
 	}
-	if i.AskID, i.Filing = &askID, false; !i.Reading {
-		i.DueAt = nil
-	}
+	i.AskID, i.Filing = &askID, false
 	if i.Triage == None {
 		i.Triage = Filed
 	}
 	i.Told = i.Told || importedBy != "" // people did not ask for an answer at the host
-	if err := save(tx, i); err != nil || existing {
+	if err := s.save(tx, i); err != nil || existing {
 		return false, err
 	}
 	return true, FiledEvent.Record(tx, event.Subject{ID: i.ID, RepoID: r.ID}, filedData{AskID: askID, Number: i.number(), Trusted: trusted})
@@ -93,7 +91,7 @@ func (s *Service) AskMoved(tx *db.Tx, o Outcome) error {
 	if err := s.say(tx, r, &i, was, answer(o)); err != nil {
 		return err
 	}
-	return save(tx, i)
+	return s.save(tx, i)
 }
 
 // say answers at the host, once, what became of a locked issue, if the policy file wants it.
@@ -164,7 +162,7 @@ func (s *Service) Merged(tx *db.Tx, askID string, by []Done) error {
 		return err
 	}
 	i.Finished = true
-	if err := save(tx, i); err != nil {
+	if err := s.save(tx, i); err != nil {
 		return err
 	}
 	return s.tell(tx, r, i, tellArgs{Body: "Done in " + named(i, by) + ".", Close: "completed"})

@@ -78,7 +78,7 @@ func (s *Service) hand(tx *db.Tx, r repo.Ref, i *row, h handoffRow) (handoffRow,
 	if err := s.say(tx, r, i, was, handedText); err != nil {
 		return h, err
 	}
-	if err := save(tx, *i); err != nil {
+	if err := s.save(tx, *i); err != nil {
 		return h, err
 	}
 	if err := s.endAsk(tx, *i, Decision{Reason: why}); err != nil {
@@ -129,7 +129,7 @@ func (s *Service) question(tx *db.Tx, r repo.Ref, i *row, category, reason strin
 		return "", err
 	}
 	i.EscalationID = &raised
-	if err := save(tx, *i); err != nil {
+	if err := s.save(tx, *i); err != nil {
 		return "", err
 	}
 	if err := s.endAsk(tx, *i, d); err != nil {
@@ -149,9 +149,6 @@ func (s *Service) decide(tx *db.Tx, i *row, triage string, d Decision) error {
 		return err
 	}
 	i.Triage, i.Filing = triage, false
-	if !i.Reading {
-		i.DueAt = nil
-	}
 	i.LabelledAt = max(i.LabelledAt, tx.Micros())
 	return nil
 }
@@ -223,11 +220,8 @@ func (s *Service) Follow(tx *db.Tx, issueID, askID string) error {
 		return err
 	}
 	i.Triage, i.AskID = Filed, &askID
-	if !i.Reading {
-		i.DueAt = nil
-	}
 	i.LabelledAt = max(i.LabelledAt, tx.Micros())
-	if err := save(tx, i); err != nil {
+	if err := s.save(tx, i); err != nil {
 		return err
 	}
 	return FiledEvent.Record(tx, event.Subject{ID: i.ID, RepoID: r.ID}, filedData{AskID: askID, Number: i.number(), Trusted: true})

@@ -3,7 +3,7 @@
 //
 //   - issue.go: states, Needs, New
 //   - apply.go: what a host tells of an issue
-//   - loop.go: the first walk, asks that are to be filed, issues that are to be read again
+//   - look.go: the first walk, asks that are to be filed, issues that are to be read again
 //   - file.go: the ask of an issue, and what became of it
 //   - handoff.go: hand-offs to webhooks, questions to people, and the way back to triage
 //   - tell.go: comments, labels and new issues at the host, by intents
@@ -15,7 +15,9 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/needs"
 )
@@ -108,6 +110,7 @@ type Question struct {
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB          *db.DB
+	Due         *due.Kernel
 	Hub         *event.Hub
 	Hosts       *codehost.Hosts
 	Logger      *slog.Logger
@@ -118,12 +121,28 @@ type Needs struct {
 }
 
 // Service answers for issues.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	issues, walks due.Entries
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	s := &Service{n}
+	s := &Service{Needs: n}
+	s.issues = due.Register(n.Due, due.Queue[row]{
+		Name: "issues", Retry: retry, Work: s.work,
+		Load: func(tx *db.Tx, issueID string) (row, bool, error) {
+			r, ok, err := byID.Maybe(tx, tx.Account, issueID)
+			return r, ok && (r.Reading || r.Filing), err
+		},
+		Open: func(tx *db.Tx, most int) ([]due.Open, error) { return owed.All(tx, most) },
+	})
+	s.walks = due.Register(n.Due, due.Queue[string]{
+		Name: "issue_walks", Retry: retry, Work: s.walk,
+		Load: func(tx *db.Tx, repoID string) (string, bool, error) { return walkFrom.Maybe(tx, repoID) },
+		Open: repo.Open(walking),
+	})
 	tellAtHost.Handle(n.Intents, teller{})
 	openAtHost.Handle(n.Intents, opener{})
 	return s

@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/proof/seed"
@@ -85,7 +86,7 @@ func TestTriage(t *testing.T) {
 			if e.Issue.Author.Own {
 				continue
 			}
-			if !ok || len(i.Labels.V) > maxLabels || (i.AskID != nil) != c.filed || i.DueAt != nil {
+			if !ok || len(i.Labels.V) > maxLabels || (i.AskID != nil) != c.filed || i.Reading || i.Filing {
 				y.t.Errorf("%s: %+v", name, i)
 			}
 			if c.filed {
@@ -203,7 +204,7 @@ func TestOrder(t *testing.T) {
 		old := i
 		old.Title, old.UpdatedAt = "Old", y.now
 		y.tells(event1("edited", "bob", old))
-		if r, _ := y.at(1); r.Title != i.Title || r.DueAt != nil {
+		if r, _ := y.at(1); r.Title != i.Title || r.Reading {
 			y.t.Errorf("after an older one: %+v", r)
 		}
 		tie := i
@@ -215,7 +216,7 @@ func TestOrder(t *testing.T) {
 		tie.Title = "As it is"
 		y.there[1] = tie
 		y.pass()
-		if r, _ := y.at(1); r.Title != "As it is" || r.Reading || r.DueAt != nil {
+		if r, _ := y.at(1); r.Title != "As it is" || r.Reading {
 			y.t.Errorf("read again: %+v", r)
 		}
 		// The label counts, although an edit was delivered before it.
@@ -290,11 +291,11 @@ func TestPermissionFailsClosed(t *testing.T) {
 		y.away = &codehost.BusyError{Cause: errAway}
 		y.tells(event1("opened", "bob", y.bug(1)))
 		y.pass()
-		if r, _ := y.at(1); r.AskID != nil || r.DueAt == nil {
+		if r, _ := y.at(1); r.AskID != nil || !r.Filing {
 			y.t.Fatalf("filed while the host is busy: %+v", r)
 		}
 		for range maxTries {
-			y.now = y.now.Add(longest)
+			y.now = y.now.Add(2 * longest)
 			y.pass()
 		}
 		r, _ := y.at(1)
@@ -319,16 +320,16 @@ func TestWalk(t *testing.T) {
 			y.open = append(y.open, y.bug(n+1))
 		}
 		y.open[7].Labels = []string{"yardmaster"}
-		y.write(func(tx *db.Tx) error { return Walk(tx, repo.Ref{ID: "r1"}) })
+		y.write(func(tx *db.Tx) error { return y.Walk(tx, repo.Ref{ID: "r1", AccountID: "acme"}) })
 		begun := 0
 		y.during = func() {
 			y.during = func() { // on the second page another node takes over
-				y.now = y.now.Add(hold + time.Second)
+				y.now = y.now.Add(time.Hour)
 				begun = y.pages
-				y.Pass(y.ctx())
+				duetest.Pass(y.ctx(), y.t, y.node(y.DB).Due)
 			}
 		}
-		y.Pass(y.ctx())
+		y.pass()
 		if _, ok := y.at(1000); !ok || begun != 2 || y.pages != 11 {
 			y.t.Errorf("the last one is there: %v, %d pages, taken over at %d", ok, y.pages, begun)
 		}

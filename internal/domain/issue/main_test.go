@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -145,17 +146,22 @@ func onBoth(t *testing.T, policyFile string, fn func(*yard)) {
 			keys: map[string]string{},
 		}
 		y := shared
-		hosts := codehost.NewHosts(map[string]codehost.Sides{"elsewhere": {Host: &builtin.Host{}, Forge: y}})
-		hub, log := event.NewHub(), slog.New(slog.DiscardHandler)
-		y.Service = New(Needs{
-			DB: d, Hub: hub, Hosts: hosts, Logger: log, Intents: intent.New(intent.Needs{DB: d, Hub: hub, Hosts: hosts, Logger: log}),
-			Asks: y, Webhooks: y, Escalations: y,
-		})
+		y.Service = y.node(d)
 		y.write(func(tx *db.Tx) error {
 			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "rival"},
 				seed.Repo{ID: "r1", Account: "acme", Name: "web", Host: "elsewhere", Policy: policyFile})
 		})
 		fn(y)
+	})
+}
+
+// node is the service as a node of a database has it.
+func (y *yard) node(d *db.DB) *Service {
+	hosts := codehost.NewHosts(map[string]codehost.Sides{"elsewhere": {Host: &builtin.Host{}, Forge: y}})
+	hub, log := event.NewHub(), slog.New(slog.DiscardHandler)
+	return New(Needs{
+		DB: d, Due: duetest.New(d, hub), Hub: hub, Hosts: hosts, Logger: log, Asks: y, Webhooks: y, Escalations: y,
+		Intents: intent.New(intent.Needs{DB: d, Hub: hub, Hosts: hosts, Logger: log}),
 	})
 }
 
@@ -187,7 +193,7 @@ func (y *yard) tells(e codehost.IssueChanged) {
 	}
 }
 
-func (y *yard) pass() { y.Pass(y.ctx()); y.Intents.Pass(y.ctx()) }
+func (y *yard) pass() { duetest.Pass(y.ctx(), y.t, y.Due); y.Intents.Pass(y.ctx()) }
 
 // at is an issue as it is recorded.
 func (y *yard) at(number int64) (r row, ok bool) {

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 )
@@ -34,8 +35,6 @@ type row struct {
 	Filing       bool
 	Reading      bool
 	Told         bool
-	DueAt        *int64
-	Tries        int64
 	CreatedAt    time.Time
 	GoneAt       *time.Time
 	Round        int64 // how often triage has begun anew
@@ -48,12 +47,6 @@ func (r row) number() int64 {
 		return 0
 	}
 	return *r.Number
-}
-
-type walkRow struct {
-	RepoID, Cursor string
-	DueAt          int64
-	Tries          int64
 }
 
 // mirrorArgs are the parameters of insert and mirror.
@@ -73,13 +66,12 @@ type workArgs struct {
 	AskID, EscalationID          *string
 	SeenTitle, SeenBody, Voucher string
 	Filing, Reading, Told        bool
-	DueAt                        *int64
-	Tries, Round, LabelledAt     int64
+	Round, LabelledAt            int64
 	Finished                     bool
 }
 
 const columns = `id, account_id, repo_id, number, title, body, url, state, author, author_bot, labels, milestone, comments, host_at,
-	triage, ask_id, escalation_id, seen_title, seen_body, voucher, filing, reading, told, due_at, tries, created_at, gone_at,
+	triage, ask_id, escalation_id, seen_title, seen_body, voucher, filing, reading, told, created_at, gone_at,
 	round, labelled_at, finished`
 
 var (
@@ -93,8 +85,8 @@ var (
 		WHERE account_id = :account_id AND repo_id = :repo_id AND id = :id`)
 	set = db.SWith[workArgs](`UPDATE issues SET triage = :triage, ask_id = :ask_id, escalation_id = :escalation_id,
 		seen_title = :seen_title, seen_body = :seen_body, voucher = :voucher, filing = :filing, reading = :reading, told = :told,
-		due_at = :due_at, tries = :tries, round = :round, labelled_at = :labelled_at, finished = :finished WHERE id = :id`)
-	setGone  = db.S(`UPDATE issues SET gone_at = $3, due_at = NULL, filing = FALSE, reading = FALSE WHERE account_id = $1 AND id = $2`)
+		round = :round, labelled_at = :labelled_at, finished = :finished WHERE id = :id`)
+	setGone  = db.S(`UPDATE issues SET gone_at = $3, filing = FALSE, reading = FALSE WHERE account_id = $1 AND id = $2`)
 	setState = db.S(`UPDATE issues SET state = $3 WHERE account_id = $1 AND id = $2`)
 	remove   = db.S(`DELETE FROM issues WHERE account_id = $1 AND id = $2`)
 	byID     = db.Q[row](`SELECT ` + columns + ` FROM issues WHERE account_id = $1 AND id = $2`)
@@ -102,46 +94,40 @@ var (
 	byNumber = db.Q[row](`SELECT ` + columns + ` FROM issues WHERE account_id = $1 AND repo_id = $2 AND number = $3`).ForUpdate()
 	byAsk    = db.Q[row](`SELECT ` + columns + ` FROM issues WHERE account_id = $1 AND ask_id = $2`).ForUpdate()
 
-	anyDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM issues WHERE due_at <= $1) OR EXISTS (SELECT 1 FROM issue_walks WHERE due_at <= $1)`)
-	// takeDue and takeWalks keep what they answer from other nodes until $2.
-	takeDue = db.Q[row](`UPDATE issues SET due_at = $2, tries = tries + 1
-		WHERE id IN (SELECT id FROM issues WHERE due_at <= $1 ORDER BY due_at LIMIT $3) AND due_at <= $1 RETURNING ` + columns)
-	takeWalks = db.Q[walkRow](`UPDATE issue_walks SET due_at = $2, tries = tries + 1
-		WHERE repo_id IN (SELECT repo_id FROM issue_walks WHERE due_at <= $1 ORDER BY due_at LIMIT $3) AND due_at <= $1
-		RETURNING repo_id, cursor, due_at, tries`)
-	beginWalk = db.S(`INSERT INTO issue_walks (repo_id, cursor, due_at) VALUES ($1, '', $2)
-		ON CONFLICT (repo_id) DO UPDATE SET cursor = '', due_at = excluded.due_at, tries = 0`)
-	walkTo = db.SWith[walkArgs](`UPDATE issue_walks SET cursor = :cursor, due_at = :due_at, tries = :tries
-		WHERE repo_id = :repo_id AND due_at = :held`)
-	holdWalk = db.S(`UPDATE issue_walks SET due_at = $3 WHERE repo_id = $1 AND due_at = $2`)
-	again    = db.S(`UPDATE issues SET due_at = $3 WHERE id = $1 AND due_at = $2`)
+	// owed finds the issues that are to be read or filed, also those of older releases.
+	owed = db.Q[due.Open](`SELECT id AS key, account_id AS account FROM issues WHERE reading OR filing LIMIT $1`)
 
-	pullIn      = db.S(`UPDATE issues SET due_at = $1 WHERE due_at > $2`)
-	pullInWalks = db.S(`UPDATE issue_walks SET due_at = $1 WHERE due_at > $2`)
+	// due_at says of a walk that it is not over, and since when.
+	beginWalk = db.S(`INSERT INTO issue_walks (repo_id, cursor, due_at) VALUES ($1, '', $2)
+		ON CONFLICT (repo_id) DO UPDATE SET cursor = '', due_at = excluded.due_at`)
+	walkFrom = db.Q[string](`SELECT cursor FROM issue_walks WHERE repo_id = $1 AND due_at IS NOT NULL`)
+	walkTo   = db.S(`UPDATE issue_walks SET cursor = $2 WHERE repo_id = $1`)
+	endWalk  = db.S(`UPDATE issue_walks SET cursor = '', due_at = NULL WHERE repo_id = $1`)
+	walking  = db.Q[string](`SELECT repo_id FROM issue_walks WHERE due_at IS NOT NULL LIMIT $1`)
 )
 
-// walkArgs are the parameters of walkTo.
-type walkArgs struct {
-	RepoID, Cursor string
-	DueAt          *int64
-	Tries, Held    int64
+// look has the host of a locked issue asked, and what is owed done, after a time. Whoever is at
+// it begins anew.
+func (s *Service) look(tx *db.Tx, r row, after time.Duration) {
+	s.issues.Drop(tx, r.ID)
+	s.issues.Add(tx, r.ID, due.Entry{Account: tx.Account, After: after})
 }
 
-// ClockSetBack makes due what would wait for longer than is ever asked.
-func ClockSetBack(tx *db.Tx) error {
-	most := db.Micros(tx.Now.Add(max(hold, longest)))
-	if _, err := pullIn.Exec(tx, tx.Micros(), most); err != nil {
-		return err
-	}
-	_, err := pullInWalks.Exec(tx, tx.Micros(), most)
+// lose records that the host does not have an issue any more.
+func (s *Service) lose(tx *db.Tx, issueID string) error {
+	s.issues.Drop(tx, issueID)
+	_, err := setGone.Exec(tx, tx.Account, issueID, tx.Now)
 	return err
 }
 
 // save stores what is ours of an issue.
-func save(tx *db.Tx, r row) error {
+func (s *Service) save(tx *db.Tx, r row) error {
+	if !r.Reading && !r.Filing {
+		s.issues.Drop(tx, r.ID)
+	}
 	_, err := set.Exec(tx, workArgs{
 		ID: r.ID, Triage: r.Triage, AskID: r.AskID, EscalationID: r.EscalationID, SeenTitle: r.SeenTitle, SeenBody: r.SeenBody,
-		Voucher: r.Voucher, Filing: r.Filing, Reading: r.Reading, Told: r.Told, DueAt: r.DueAt, Tries: r.Tries,
+		Voucher: r.Voucher, Filing: r.Filing, Reading: r.Reading, Told: r.Told,
 		Round: r.Round, LabelledAt: r.LabelledAt, Finished: r.Finished,
 	})
 	return err

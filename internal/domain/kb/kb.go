@@ -67,7 +67,7 @@ func New(n Needs) *Service {
 	s.queue = due.Register(n.Due, due.Queue[int64]{
 		Name: "kb_pages", Retry: retry, Work: s.work,
 		Load: func(tx *db.Tx, key string) (int64, bool, error) { return asked.Maybe(tx, key) },
-		Open: open,
+		Open: repo.Open(owed),
 	})
 	return s
 }

@@ -41,21 +41,6 @@ func (s *Service) lookSoon(tx *db.Tx, repoID string) error {
 	return err
 }
 
-// open lists the repositories that a look is owed to.
-func open(tx *db.Tx, most int) (out []due.Open, err error) {
-	all, err := owed.All(tx, most)
-	for _, repoID := range all {
-		r, known, err := repo.ByIDAnywhere(tx, repoID)
-		if err != nil {
-			return nil, err
-		}
-		if known {
-			out = append(out, due.Open{Key: repoID, Account: r.AccountID})
-		}
-	}
-	return out, err
-}
-
 // work compares the files of the pages of a repository.
 func (s *Service) work(ctx context.Context, j due.Job[int64]) due.Outcome {
 	ctx = codehost.WithUrgency(policy.With(ctx, policy.Actor{Credential: policy.System}), codehost.ForSweeps)

@@ -85,20 +85,12 @@ func (*Service) Ops() []op.Op { return nil }
 
 // Loop removes what is left of uploads that were given up, until ctx ends.
 func (s *Service) Loop(ctx context.Context) error {
-	t := time.NewTicker(passEvery)
-	defer t.Stop()
-	for {
-		in, end := observe.Pass(ctx, "lfs.tidy")
-		if err := s.Pass(in); err != nil && ctx.Err() == nil {
-			observe.Complain(in, s.Logger, "tidy up objects of Git LFS", err)
+	observe.Every(ctx, "lfs.tidy", passEvery, func(ctx context.Context) {
+		if err := s.Pass(ctx); err != nil {
+			observe.Complain(ctx, s.Logger, "tidy up objects of Git LFS", err)
 		}
-		end()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	})
+	return nil
 }
 
 // Pass is one pass of Loop.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -29,21 +28,12 @@ const (
 
 // Loop writes what accounts have sent, and measures those that are due, until ctx ends.
 func (s *Service) Loop(ctx context.Context) error {
-	t := time.NewTicker(passEvery)
-	defer t.Stop()
-	for {
-		in, end := observe.Pass(ctx, "quota.measure")
-		if err := s.Pass(in); err != nil && ctx.Err() == nil {
-			observe.Failed(in, err)
-			s.Logger.ErrorContext(in, "measure what accounts store", slog.Any("error", err))
+	observe.Every(ctx, "quota.measure", passEvery, func(ctx context.Context) {
+		if err := s.Pass(ctx); err != nil {
+			observe.Complain(ctx, s.Logger, "measure what accounts store", err)
 		}
-		end()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	})
+	return nil
 }
 
 // Pass is one pass of Loop.

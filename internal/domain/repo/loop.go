@@ -33,19 +33,9 @@ func (s *Service) Loop(ctx context.Context) error {
 	var refreshing sync.WaitGroup
 	refreshing.Go(func() { s.Hub.Sweep(ctx, "repos.sweep", event.RepoTopic, refreshEvery, s.RefreshDue) })
 	defer refreshing.Wait()
-	tick := time.NewTicker(reconcileEvery)
-	defer tick.Stop()
 	packed := map[string]time.Time{}
-	for {
-		in, end := observe.Pass(ctx, "repo.reconcile")
-		s.Pass(in, packed)
-		end()
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	observe.Every(ctx, "repo.reconcile", reconcileEvery, func(ctx context.Context) { s.Pass(ctx, packed) })
+	return nil
 }
 
 // Pass reconciles every repository, and packs those that were packed twelve hours

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/people"
 )
 
@@ -319,6 +320,24 @@ func ByIDsAnywhere(tx *db.Tx, repoIDs []string) ([]Ref, error) {
 func ByIDAnywhere(tx *db.Tx, repoID string) (Ref, bool, error) {
 	r, ok, err := byIDAnywhere.Maybe(tx, repoID)
 	return r.ref(), ok, err
+}
+
+// Open makes the Open of a queue whose keys are repositories: ids answers those that wait, at most
+// so many.
+func Open(ids db.Query[string]) func(tx *db.Tx, most int) ([]due.Open, error) {
+	return func(tx *db.Tx, most int) (out []due.Open, err error) {
+		all, err := ids.All(tx, most)
+		for _, repoID := range all {
+			r, known, err := ByIDAnywhere(tx, repoID)
+			if err != nil {
+				return nil, err
+			}
+			if known {
+				out = append(out, due.Open{Key: repoID, Account: r.AccountID})
+			}
+		}
+		return out, err
+	}
 }
 
 var (

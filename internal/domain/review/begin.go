@@ -83,7 +83,7 @@ func (s *Service) begin(tx *db.Tx, r repo.Ref, p Pull, by *string) error {
 			return err
 		}
 		run.State, run.Note, run.Verdict, run.EndedAt, run.Carry = Completed, noteRebase, &verdict, &tx.Now, true
-		s.Hub.Notify(tx, topic)
+		s.wake(tx, run.ID)
 		if err := s.insert(tx, r, p, run); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (s *Service) begin(tx *db.Tx, r repo.Ref, p Pull, by *string) error {
 	if err := s.insert(tx, r, p, run); err != nil {
 		return err
 	}
-	s.Hub.Notify(tx, topic)
+	s.wake(tx, run.ID)
 	return queuedEvent.Record(tx, about, queuedData{HeadSHA: p.HeadSHA, PRID: p.ID, SinceSHA: run.SinceSHA})
 }
 

@@ -46,7 +46,9 @@ func (s *Service) end(tx *db.Tx, run Run, p Pull, e ending) error {
 	if err := s.Poster.SetCheck(tx, r, p, run.check()); err != nil {
 		return err
 	}
-	s.Hub.Notify(tx, topic)
+	if e.Stop {
+		s.wake(tx, run.ID)
+	}
 	about := event.Subject{ID: run.ID, RepoID: run.RepoID}
 	switch e.State {
 	case Completed:
@@ -129,8 +131,8 @@ func (s *Service) Reported(tx *db.Tx, taskID, answer string) error {
 		if run.State != Queued && run.State != Looking {
 			return nil
 		}
-		s.Hub.Notify(tx, topic)
-		_, err := setRaw.Exec(tx, run.ID, answer, tx.Now)
+		s.wake(tx, run.ID)
+		_, err := setRaw.Exec(tx, run.ID, answer)
 		return err
 	}
 	if run.State != Verifying {

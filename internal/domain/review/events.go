@@ -66,6 +66,3 @@ var (
 	dismissedEvent = event.Declare[dismissedData]("review.dismissed", audience, "Somebody says that a finding is none.")
 	forgottenEvent = event.Declare[forgottenData]("review.rule_deleted", audience, "Findings like a dismissed one may be named again.")
 )
-
-// topic wakes the loop.
-const topic = "reviews"

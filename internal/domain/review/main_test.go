@@ -18,6 +18,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -72,7 +73,8 @@ func open(t testing.TB, e db.Engine) *yard {
 		t.Fatal(err)
 	}
 	web := codehost.Repo{Host: codehost.BuiltIn, Owner: "acme", Name: "web"}
-	y.Service = New(Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Pulls: y, Tasks: y, Models: y, Poster: y,
+	y.Service = New(Needs{DB: d, Due: duetest.New(d, event.NewHub()), Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler),
+		Pulls: y, Tasks: y, Models: y, Poster: y,
 		Hosts: codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: builtin.Forge{}}})})
 	if err := host.Create(context.Background(), web, codehost.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -163,7 +165,7 @@ func (y *yard) ref() (r repo.Ref) {
 // pass lets the loop run once, after a time.
 func (y *yard) pass(d time.Duration) {
 	y.clock.Add(d.Microseconds())
-	y.Service.Pass(context.Background())
+	duetest.Pass(y.t.Context(), y.t, y.Due)
 }
 
 // found answers the newest pass, which must be a finder's.

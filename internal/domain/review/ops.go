@@ -251,7 +251,7 @@ func (s *Service) rerun(ctx context.Context, in rerunIn) (out Rerun, err error) 
 		}
 		out.Rerun = true
 		if run.EndedAt == nil {
-			if err := s.queue(tx, r, p, &run); err != nil {
+			if err := s.queue(tx, r, p, &run); err != nil && !full(err) { // the queue of reviews tries again
 				return err
 			}
 		}

@@ -9,7 +9,7 @@
 //   - place.go, lines.go: where a finding stands, in a file, in a diff and on a new head
 //   - same.go: findings that were made before
 //   - prompt.go, answer.go: what the two passes are asked, and what they answer
-//   - begin.go: how a run begins; pass.go: the work that no request asks for
+//   - begin.go: how a run begins; step.go: the work that no request asks for
 //   - code.go: where findings are in the code, and where they go on a new head
 //   - sort.go: from the finder's answer to the verifier; end.go: to the end of the run
 //   - ops.go, findings.go: the capabilities; store.go, store_finding.go: the rows
@@ -20,6 +20,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/needs"
@@ -164,6 +165,7 @@ type Check struct {
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
+	Due    *due.Kernel
 	Hub    *event.Hub
 	Hosts  *codehost.Hosts
 	Logger *slog.Logger
@@ -174,10 +176,18 @@ type Needs struct {
 }
 
 // Service has the capabilities of reviews, and carries them out.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	runs due.Entries
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{Needs: n}
+	s := &Service{Needs: n}
+	s.runs = due.Register(n.Due, due.Queue[Run]{
+		Name: "reviews", Retry: retry, Load: load, Work: s.work, GiveUp: s.giveUp,
+		Open: func(tx *db.Tx, most int) ([]due.Open, error) { return unfinished.All(tx, most) },
+	})
+	return s
 }

@@ -3,7 +3,6 @@ package review
 import (
 	"context"
 	"slices"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
@@ -68,39 +67,28 @@ func (c *code) before(run Run, seen []Finding, heads []headOf) ([]earlier, error
 
 // sort holds the answer of a finder against the code, the earlier findings and the rules,
 // and queues the verifier of what is left.
-func (s *Service) sort(ctx context.Context, d due) error {
-	run, c, before, err := s.carried(ctx, d)
-	if err != nil || run.State != Sorting {
-		return err
+func (s *Service) sort(ctx context.Context, run Run) (record func(*db.Tx) error, err error) {
+	c, before, err := s.carried(ctx, run)
+	if err != nil {
+		return nil, err
 	}
 	var found []Finding
 	for _, n := range readFindings(run.Raw) {
 		f, err := c.locate(run, n)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		found = append(found, f)
 	}
-	err = s.DB.Write(ctx, func(tx *db.Tx) error { return s.sorted(tx, d, slices.Clone(found), slices.Clone(before)) })
-	if full(err) {
-		return s.DB.Write(ctx, func(tx *db.Tx) error {
-			_, err := waitForRoom.Exec(tx, run.ID, tx.Now.Add(time.Minute))
-			return err
-		})
-	}
-	return err
+	return func(tx *db.Tx) error { return s.sorted(tx, run, slices.Clone(found), slices.Clone(before)) }, nil
 }
 
-// carried reads a run, and the findings that were shown before on the head of it.
-func (s *Service) carried(ctx context.Context, d due) (run Run, c *code, before []earlier, err error) {
+// carried reads the findings that were shown before on the head of a run.
+func (s *Service) carried(ctx context.Context, run Run) (c *code, before []earlier, err error) {
 	var r repo.Ref
 	var seen []Finding
 	var heads []headOf
 	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		var ok bool
-		if run, ok, err = runByID.Maybe(tx, tx.Account, d.ID); err != nil || !ok {
-			return err
-		}
 		if r, _, err = repo.ByID(tx, run.RepoID); err != nil {
 			return err
 		}
@@ -110,36 +98,33 @@ func (s *Service) carried(ctx context.Context, d due) (run Run, c *code, before 
 		seen, err = shownOf.All(tx, tx.Account, run.PRID)
 		return err
 	})
-	if err != nil || run.ID == "" {
-		return run, nil, nil, err
+	if err != nil {
+		return nil, nil, err
 	}
 	host, err := s.Hosts.Of(r.HostRepo())
 	if err != nil {
-		return run, nil, nil, err
+		return nil, nil, err
 	}
 	c = newCode(ctx, host, r.HostRepo())
 	before, err = c.before(run, seen, heads)
-	return run, c, before, err
+	return c, before, err
 }
 
 // carry follows the findings of a pull request to a head that is not reviewed, since it only
 // moves what was.
-func (s *Service) carry(ctx context.Context, d due) error {
-	_, _, before, err := s.carried(ctx, d)
-	if err != nil {
-		return err
-	}
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		_, known, err := s.Pulls.Lock(tx, d.PRID)
+func (s *Service) carry(ctx context.Context, run Run) (record func(*db.Tx) error, err error) {
+	_, before, err := s.carried(ctx, run)
+	return func(tx *db.Tx) error {
+		_, known, err := s.Pulls.Lock(tx, run.PRID)
 		if err != nil {
 			return err
 		}
-		last, _, err := lastRun.Maybe(tx, tx.Account, d.PRID)
+		last, _, err := lastRun.Maybe(tx, tx.Account, run.PRID)
 		if err != nil {
 			return err
 		}
-		if !known || last.ID != d.ID { // a newer run follows them
-			_, err := setCarried.Exec(tx, d.ID)
+		if !known || last.ID != run.ID { // a newer run follows them
+			_, err := setCarried.Exec(tx, run.ID)
 			return err
 		}
 		before := slices.Clone(before)
@@ -153,9 +138,9 @@ func (s *Service) carry(ctx context.Context, d due) error {
 		if err := store(tx, before, same); err != nil {
 			return err
 		}
-		_, err = setCarried.Exec(tx, d.ID)
+		_, err = setCarried.Exec(tx, run.ID)
 		return err
-	})
+	}, err
 }
 
 // unchanged tells which of the earlier findings are as they were read. The others become what
@@ -216,7 +201,7 @@ func again(before []earlier, same []bool, block string) (claims []claim) {
 
 // sorted stores what sort has learned, and goes on with the verifier, or ends the run if
 // nothing is to be verified.
-func (s *Service) sorted(tx *db.Tx, d due, found []Finding, before []earlier) error {
+func (s *Service) sorted(tx *db.Tx, d Run, found []Finding, before []earlier) error {
 	run, p, r, ok, err := s.locked(tx, d)
 	if err != nil || !ok {
 		return err

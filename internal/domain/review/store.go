@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 )
 
 const sideBase = codehost.SideBase
@@ -31,7 +32,7 @@ type Run struct {
 	Unlooked     int64 // open findings that the verifier has still to look at again
 	Carry        bool  // the findings of earlier heads are to be followed to this one
 	Raw          string
-	Tries        int64
+	Stop         bool // its tasks are to be stopped
 	RequestedBy  *string
 	CreatedAt    time.Time
 	EndedAt      *time.Time
@@ -43,20 +44,14 @@ type headOf struct {
 	MergeBase string
 }
 
-// due is a run that the loop has work for.
-type due struct {
-	ID, AccountID, State string
-	PRID                 string `db:"pr_id"`
-}
-
 const runColumns = `id, account_id, repo_id, pr_id, head_sha, since_sha, merge_base, change, state, template, task_id, verify_task_id,
-	blind, note, verdict, kept, more, unlooked, carry, raw, tries, requested_by, created_at, ended_at FROM review_runs`
+	blind, note, verdict, kept, more, unlooked, carry, raw, stop, requested_by, created_at, ended_at FROM review_runs`
 
 var (
 	insertRun = db.SWith[Run](`INSERT INTO review_runs (id, account_id, repo_id, pr_id, head_sha, since_sha, merge_base, change, state,
-		template, blind, note, verdict, carry, due_at, requested_by, created_at, ended_at)
+		template, blind, note, verdict, carry, requested_by, created_at, ended_at)
 		VALUES (:id, :account_id, :repo_id, :pr_id, :head_sha, :since_sha, :merge_base, :change, :state, :template, :blind, :note,
-		:verdict, :carry, :created_at, :requested_by, :created_at, :ended_at)`)
+		:verdict, :carry, :requested_by, :created_at, :ended_at)`)
 	runByID = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND id = $2`)
 	openRun = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND pr_id = $2 AND ended_at IS NULL`)
 	lastRun = db.Q[Run](`SELECT ` + runColumns + ` WHERE account_id = $1 AND pr_id = $2 ORDER BY created_at DESC, id DESC LIMIT 1`)
@@ -77,25 +72,19 @@ var (
 		AND ended_at IS NULL`)
 
 	setRunState = db.S(`UPDATE review_runs SET state = $2 WHERE id = $1 AND ended_at IS NULL`)
-	setTask     = db.S(`UPDATE review_runs SET task_id = $2, tries = 0 WHERE id = $1`)
-	setVerify   = db.S(`UPDATE review_runs SET verify_task_id = $2, state = 'verifying', raw = '', more = $3, tries = 0 WHERE id = $1`)
-	setRaw      = db.S(`UPDATE review_runs SET raw = $2, state = 'sorting', due_at = $3, tries = 0 WHERE id = $1`)
-	waitForRoom = db.S(`UPDATE review_runs SET due_at = $2 WHERE id = $1`)
-	putOff      = db.S(`UPDATE review_runs SET due_at = $2, tries = tries + 1 WHERE id = $1`)
+	setTask     = db.S(`UPDATE review_runs SET task_id = $2 WHERE id = $1`)
+	setVerify   = db.S(`UPDATE review_runs SET verify_task_id = $2, state = 'verifying', raw = '', more = $3 WHERE id = $1`)
+	setRaw      = db.S(`UPDATE review_runs SET raw = $2, state = 'sorting' WHERE id = $1`)
 	endRun      = db.SWith[endRunArgs](`UPDATE review_runs SET state = :state, note = :note, verdict = :verdict, kept = :kept,
-		more = :more, unlooked = :unlooked, raw = '', stop = :stop, ended_at = :ended_at, due_at = :ended_at
+		more = :more, unlooked = :unlooked, raw = '', stop = :stop, ended_at = :ended_at
 		WHERE id = :id AND ended_at IS NULL`)
-	setCarried = db.S(`UPDATE review_runs SET carry = FALSE, tries = 0 WHERE id = $1`)
+	setCarried = db.S(`UPDATE review_runs SET carry = FALSE WHERE id = $1`)
 	setVerdict = db.S(`UPDATE review_runs SET verdict = $2 WHERE id = $1`)
 	setStopped = db.S(`UPDATE review_runs SET stop = FALSE WHERE id = $1`)
 
-	// stepsDue are the runs whose next step is the loop's.
-	stepsDue = db.Q[due](`SELECT id, account_id, pr_id, state FROM review_runs WHERE ended_at IS NULL AND due_at <= $1
-		AND (state = 'queued' AND task_id IS NULL OR state = 'sorting') ORDER BY due_at LIMIT 50`)
-	// carriesDue are the runs to whose heads findings are to be followed.
-	carriesDue = db.Q[due](`SELECT id, account_id, pr_id, state FROM review_runs WHERE carry AND due_at <= $1 ORDER BY due_at LIMIT 50`)
-	stopsDue   = db.Q[due](`SELECT id, account_id, pr_id, state FROM review_runs WHERE stop = TRUE LIMIT 50`)
-	pullIn     = db.S(`UPDATE review_runs SET due_at = $1 WHERE (ended_at IS NULL OR carry) AND due_at > $2`)
+	// unfinished finds the runs that have a next step, see Run.next.
+	unfinished = db.Q[due.Open](`SELECT id AS key, account_id AS account FROM review_runs
+		WHERE stop OR carry OR ended_at IS NULL AND (state = 'queued' AND task_id IS NULL OR state = 'sorting') LIMIT $1`)
 )
 
 // endRunArgs are the parameters of endRun.
@@ -106,13 +95,4 @@ type endRunArgs struct {
 	More, Unlooked  int64
 	Stop            bool
 	EndedAt         time.Time
-}
-
-// longestWait limits the time to the next try of a step.
-const longestWait = 5 * time.Minute
-
-// ClockSetBack makes those steps due now that would wait for longer than longestWait.
-func ClockSetBack(tx *db.Tx) error {
-	_, err := pullIn.Exec(tx, tx.Now, tx.Now.Add(longestWait))
-	return err
 }
