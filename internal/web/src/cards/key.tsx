@@ -70,6 +70,15 @@ const facts = (k: BillingKey) =>
     k.capacity !== null && many(k.capacity, "call") + " at once",
   ].filter(Boolean);
 
+// rests are why a key is not used for a while.
+const rests: Record<NonNullable<BillingKey["rest"]>["reason"], string> = {
+  rate_limited: "its provider allows no more calls for now",
+  overloaded: "its provider is overloaded and said when to come again",
+  exhausted: "what it may use is used up until its provider resets that",
+  refused: "its provider does not take it",
+  failing: "its provider failed several calls in a row",
+};
+
 type CardProps = { of: BillingKey; pool: Pool; changed: () => void };
 
 export function KeyCard(p: CardProps) {
@@ -100,6 +109,12 @@ export function KeyCard(p: CardProps) {
           {facts(k).join(" · ")} · verified <Time at={k.last_verified_at} />
           {!mine && <> · {k.price ? priced(k.price) : "price by the tables"}</>}
         </p>
+        {k.rest && (
+          <p class="hold">
+            It rests until <Time at={k.rest.until} />: {rests[k.rest.reason]}, since <Time at={k.rest.since} />. Other
+            keys of {k.provider} serve meanwhile.
+          </p>
+        )}
         {k.last_error && <p class="trouble">{inert(k.last_error)}</p>}
         {models && (
           <p class="dim">
@@ -134,6 +149,7 @@ export function KeyCard(p: CardProps) {
         {open === "use" && <Use of={k} pool={p.pool} changed={p.changed} />}
       </div>
       <div class="acts">
+        {k.rest && <Status of="paused" say="rests" />}
         <Status
           of={k.status === "ok" ? "verified" : k.status === "failing" ? "failed" : "waiting"}
           say={k.status === "ok" ? "works" : k.status === "failing" ? "fails" : "not used yet"}
