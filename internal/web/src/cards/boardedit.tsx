@@ -152,6 +152,7 @@ export function BoardEdit(p: { of: Dashboard; done: (b?: Dashboard) => void }) {
         </button>
         <Act
           class="main"
+          disabled={!name.trim()}
           call={keep}
           input={{ board: p.of, name: name.trim(), tiles }}
           done={(b) => {

@@ -111,8 +111,8 @@ export function KeyCard(p: CardProps) {
         </p>
         {k.rest && (
           <p class="hold">
-            It rests until <Time at={k.rest.until} />: {rests[k.rest.reason]}, since <Time at={k.rest.since} />. Other
-            keys of {k.provider} serve meanwhile.
+            It was put to rest <Time at={k.rest.since} /> and serves again <Time at={k.rest.until} />:{" "}
+            {rests[k.rest.reason]}. Other keys of {k.provider} serve meanwhile.
           </p>
         )}
         {k.last_error && <p class="trouble">{inert(k.last_error)}</p>}

@@ -70,6 +70,7 @@ function Shown(p: { board: Dashboard; of: DashboardWidget }) {
       <Series
         label={titleOf(w)}
         money={w.source === "cost"}
+        {...(d.points.some((x) => x.unpriced) && { nothing: "No call in this time has a known price." })}
         {...(from.well && { well: from.well })}
         parts={d.points.map((x) => ({
           at: x.at,
@@ -124,7 +125,7 @@ function Rows(p: { board: Dashboard; of: DashboardWidget }) {
   return (
     <>
       {w.kind === "feed" ? (
-        <ul class="lines">
+        <ul class="feed">
           {rows.map((r) => (
             <li key={r.kind + r.id}>
               <p>{link(r)}</p>

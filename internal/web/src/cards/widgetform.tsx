@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { projectList, type DashboardWidgetSpec } from "../client.gen";
 import { useOne } from "../list";
 import { may } from "../session";
+import type { Problems } from "../ui/form";
 import { of, Choice, Text } from "../ui/inputs";
 import { kindOf, narrows, sizeOf, sizes, sources, windows, type Kind, type Source, type Window } from "./sources";
 
@@ -16,7 +17,7 @@ export function WidgetForm(p: {
   const was = p.of,
     [source, setSource] = useState<Source | "">(was ? (was.source ?? "") : "tasks_filed"),
     [kind, setKind] = useState<Kind>(was?.kind ?? "stat"),
-    [empty, setEmpty] = useState(false);
+    [wrong, setWrong] = useState<Problems>({});
   const repos = useOne("repos", (signal) =>
     may(projectList) ? projectList({ per_page: 100 }, { signal }) : Promise.resolve({ data: [], next_cursor: null }),
   );
@@ -31,7 +32,12 @@ export function WidgetForm(p: {
         e.preventDefault();
         const f = new FormData(e.currentTarget),
           text = of(f, "text");
-        if (!about && !text) return setEmpty(true);
+        const found: Problems = {};
+        if (!about && !text) found["text"] = ["Write something."];
+        if (!about && text && text.length > 10_000) found["text"] = ["A text has at most 10,000 characters."];
+        if ((of(f, "title")?.length ?? 0) > 120) found["title"] = ["A heading has at most 120 characters."];
+        setWrong(found);
+        if (Object.keys(found).length) return;
         const spec: DashboardWidgetSpec = { kind: fits },
           title = of(f, "title"),
           repo = of(f, "repo");
@@ -62,14 +68,7 @@ export function WidgetForm(p: {
           onPick={(v) => setKind(v as Kind)}
         />
       ) : (
-        <Text
-          name="text"
-          label="Text"
-          hint="Markdown"
-          rows={6}
-          value={was?.text}
-          wrong={() => (empty ? ["Write something."] : undefined)}
-        />
+        <Text name="text" label="Text" hint="Markdown" rows={6} value={was?.text} wrong={(field) => wrong[field]} />
       )}
       {about && !about.now && (
         <Choice
@@ -93,7 +92,13 @@ export function WidgetForm(p: {
           ]}
         />
       )}
-      <Text name="title" label="Heading" hint="empty: what it shows" wrong={right} value={was?.title} />
+      <Text
+        name="title"
+        label="Heading"
+        hint="empty: what it shows"
+        wrong={(field) => wrong[field]}
+        value={was?.title}
+      />
       <Choice
         key={fits}
         name="width"

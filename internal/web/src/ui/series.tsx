@@ -21,7 +21,13 @@ function step(most: number, whole: boolean): number {
   return whole ? Math.max(1, one) : one;
 }
 
-export function Series(p: { label: string; parts: Part[]; money?: boolean; well?: [good: string, rest: string] }) {
+export function Series(p: {
+  label: string;
+  parts: Part[];
+  money?: boolean;
+  nothing?: string;
+  well?: [good: string, rest: string];
+}) {
   const n = p.parts.length,
     most = Math.max(...p.parts.map((x) => x.of ?? x.value), 0),
     by = step(most, !p.money),
@@ -79,7 +85,7 @@ export function Series(p: { label: string; parts: Part[]; money?: boolean; well?
           ))}
         </svg>
       ) : (
-        <p class="empty">Nothing in this time.</p>
+        <p class="empty">{p.nothing ?? "Nothing in this time."}</p>
       )}
       <Rows label={p.label} head={["When", "Value"]} rows={p.parts.map((x) => [x.name, x.says])} />
     </>
