@@ -147,6 +147,16 @@ func TestBoardsAreShared(t *testing.T) {
 	b.Choose("seen", "personal")
 	b.Button("Make the copy")
 	heads(b, "Mine <i>")
+	// By hand: the last one is dropped upon the first, and looks back further.
+	b.Until("the editor", `document.querySelectorAll(".tile .grip").length === 7`)
+	browser.Eval[any](b, `(() => { const to = document.querySelector(".tile"), grip = [...document.querySelectorAll(".tile .grip")].at(-1), dataTransfer = new DataTransfer();
+		grip.dispatchEvent(new DragEvent("dragstart", {bubbles: true, dataTransfer}));
+		setTimeout(() => to.dispatchEvent(new DragEvent("drop", {bubbles: true, cancelable: true, dataTransfer})), 50) })()`)
+	is(b, `document.querySelector(".tiles h2").innerText`, "Merged lately")
+	b.Button("Change Merged lately")
+	b.Choose("window", "90d")
+	b.Button("Change it")
+	b.Until("what it will show", `/the last 90 days/.test(document.querySelector(".tile").innerText) && /filled once the board is kept/.test(document.querySelector(".tile").innerText)`)
 	b.Button("Leave it as it was")
 	b.See("seen by you alone")
 	is(b, titles, "How often things go well, Merged, Merged of those that ended, Merged by day, Checks that passed, Merged by repository, Merged lately")

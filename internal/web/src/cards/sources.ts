@@ -3,6 +3,7 @@ import type { Dashboard, DashboardPlace, DashboardRow, DashboardValue, Dashboard
 import { count, many, usd } from "../ui/money";
 import { ofAll } from "../ui/rate";
 import { words } from "../ui/status";
+import { table } from "../own";
 
 export type Kind = DashboardWidgetSpec["kind"];
 export type Source = NonNullable<DashboardWidgetSpec["source"]>;
@@ -64,7 +65,7 @@ export const windows: Record<Window, string> = {
 // narrows tells whether a widget of a kind can be of one repository.
 export const narrows = (kind: Kind, of: Source) => !sources[of].whole && kind !== "feed";
 
-const labels: Record<string, string> = {
+const labels: Record<string, string> = table({
   tasks_ended: "Tasks that went well",
   pulls_ended: "Pull requests merged",
   checks_ended: "Checks that passed",
@@ -74,7 +75,7 @@ const labels: Record<string, string> = {
   blockers: "An answer or a secret",
   escalations: "An escalation",
   tasks: "A task that is held",
-};
+});
 
 // labelOf is what a row of a widget is called.
 export const labelOf = (r: DashboardRow) =>
@@ -83,14 +84,14 @@ export const labelOf = (r: DashboardRow) =>
 // hrefOf is where a row of a widget leads.
 export function hrefOf(r: DashboardRow): string | undefined {
   if (r.kind === "repo") return r.repo ? "/ui/repos/" + r.repo : undefined;
-  const rooms: Record<string, string> = {
+  const rooms: Record<string, string> = table({
     pr: "prs",
     approval: "prs",
     task: "tasks",
     blocker: "blockers",
     escalation: "escalations",
     plan: "plans",
-  };
+  });
   return r.id && rooms[r.kind] ? `/ui/${rooms[r.kind]}/${r.id}` : undefined;
 }
 
