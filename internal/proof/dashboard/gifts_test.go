@@ -73,14 +73,16 @@ func TestGiftOfABoxAsksWhoItIs(t *testing.T) {
 		return err
 	})
 	b.Before(`{ const real = fetch; let asked = 0; window.fetch = async (...a) => {
-		if (a[1]?.method === "POST" && String(a[0]).endsWith("/v1/donations") && !asked++)
-			return new Response(JSON.stringify({type: "/problems/reauth-required", status: 403, detail: "Sign in again."}), {status: 403});
+		const refuses = a[1]?.method === "POST" && String(a[0]).endsWith("/v1/donations") ? [[402, "payment-required"], [403, "reauth-required"]][asked++] : null;
+		if (refuses) return new Response(JSON.stringify({type: "/problems/" + refuses[1], status: refuses[0], detail: "No."}), {status: refuses[0]});
 		return real(...a) } }`)
 	visit(b, "/ui/settings/gifts", "Gifts to open source")
 	b.Button("Give something")
 	b.Choose("kind", "compute")
 	b.Choose("target", "pool")
 	b.Until("the box", `document.querySelector("dialog select[name=box_id]")?.value`)
+	b.Button("Give the box")
+	b.See("A key or a box is given by donors to open source.")
 	b.Button("Give the box")
 	b.See("has signed in within the last hour")
 	both(b, "the question who it is")

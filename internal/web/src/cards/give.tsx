@@ -44,6 +44,7 @@ const nameOf = (k: BillingKey) => `${k.label}, ${k.provider} ${k.masked}`;
 export function Give(p: { done: (d: Donation) => void; from: ReturnType<typeof useGiven> }) {
   const [kind, setKind] = useState<Kind>("money"),
     [pool, setPool] = useState(false),
+    [pay, setPay] = useState(false), // whether only donors may give it
     [prove, setProve] = useState(false); // whether the session is too old for a box
   const { keys, boxes } = p.from,
     usable = keys.filter((k) => lent(k) && (kind !== "money" || k.kind !== "subscription"));
@@ -58,6 +59,9 @@ export function Give(p: { done: (d: Donation) => void; from: ReturnType<typeof u
       keep
       done={p.done}
       failed={(e) => {
+        const paid = e instanceof Problem && e.status === 402;
+        setPay(paid);
+        if (paid) return true;
         const old = e instanceof Problem && e.slug === "reauth-required" && !prove;
         if (old) setProve(true);
         return old;
@@ -144,6 +148,12 @@ export function Give(p: { done: (d: Donation) => void; from: ReturnType<typeof u
                   {kind === "money" && ", nor a subscription"}. <a href="/ui/settings/keys?add=1">Add a key</a>
                 </>
               )}
+            </p>
+          )}
+          {pay && kind !== "money" && (
+            <p class="trouble" role="alert">
+              A key or a box is given by donors to open source. <a href="/ui/settings/payment">Become one</a>, or give
+              money.
             </p>
           )}
           {prove && (
