@@ -33,9 +33,12 @@ func TestHealthOfARepository(t *testing.T) {
 	b.See("Checks pass:")
 	b.See("Look for tests that fail now and then")
 	for state, says := range map[string]string{
-		"bad": "Checks pass\n0 of 6 · goal 80 %", "good": "Runs succeed\n1 of 1 · goal 85 %", "off": "Pull requests are merged\nno data · goal 80 %",
+		"bad":  "Checks pass\n0 of 6 · goal 80 %",
+		"good": "Runs succeed\n1 of 1 · goal 85 %",
+		"off":  "Pull requests are merged\nno data · goal 80 %",
 	} {
-		b.Until(says, `[...document.querySelectorAll(".health li")].some(e => e.querySelector(".status.`+state+` svg.mark") && e.innerText.replaceAll(/\n+/g, "\n").startsWith(`+quoted(says)+`))`)
+		b.Until(says, `[...document.querySelectorAll(".health li")].some(e => e.querySelector(".status.`+state+` svg.mark") &&
+			e.innerText.replaceAll(/\n+/g, "\n").startsWith(`+quoted(says)+`))`)
 	}
 	if first := browser.Eval[string](b, `document.querySelector(".health li .status").innerText`); first != "Checks pass" {
 		t.Errorf("%s stands first, not the worst", first)

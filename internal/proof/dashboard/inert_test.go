@@ -169,7 +169,8 @@ echo '# <b data-owned>zz-report</b> [zz-link](javascript:alert(1)) ![x](https://
 	for _, field := range regexp.MustCompile(`zz-[a-z]+`).FindAllString(strings.Join([]string{
 		evil("task"), evil("problem"), evil("asker"), evil("ask"), evil("body"), evil("schedule"), evil("token"),
 		evil("variable"), evil("prompt"), evil("key"), evil("model"), evil("plan"), evil("group"), evil("label"), evil("applicant"),
-		evil("org"), evil("briefing"), evil("escalation"), evil("issue"), evil("member"), evil("known"), evil("knowledge"), evil("heading"), evil("text"), evil("zone"), evil("why"), "zz-check zz-line zz-code zz-file zz-report zz-question",
+		evil("org"), evil("briefing"), evil("escalation"), evil("issue"), evil("member"), evil("known"), evil("knowledge"),
+		evil("heading"), evil("text"), evil("zone"), evil("why"), "zz-check zz-line zz-code zz-file zz-report zz-question",
 	}, " "), -1) {
 		if !strings.Contains(seen.String(), field) {
 			t.Errorf("no page shows the text %s: the test says nothing about it", field)
