@@ -61,7 +61,9 @@ const windows = [7, 30, 90];
 export function Health(p: { at: At }) {
   const full = p.at.owner + "/" + p.at.repo,
     days = windows.find((d) => String(d) === query().get("days")) ?? 7;
-  const one = useOne<RepoHealth>("health" + days, (signal) => projectHealth({ ...p.at, days }, { signal })),
+  const one = useOne<RepoHealth>("health" + days, (signal) =>
+      may(projectHealth) ? projectHealth({ ...p.at, days }, { signal }) : Promise.reject(new Error("")),
+    ),
     h = one.value.value;
   useEvery(60, () => void one.load(), [one]);
   if (!may(projectHealth)) return null;
