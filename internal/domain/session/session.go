@@ -37,6 +37,7 @@ type Session struct {
 	Model     *string       `json:"model" doc:"the model that was called; null before the first call"`
 	Outcome   *string       `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended; null until then"`
 	Calls     int64         `json:"calls" example:"12" doc:"calls of models so far"`
+	Unpriced  int64         `json:"unpriced_calls" example:"0" doc:"calls of models without a known price, which are not in cost_usd"`
 	CostUSD   *string       `json:"cost_usd" format:"decimal" example:"0.42" doc:"decimal US dollars; null when nothing had a price"`
 	Tokens    Tokens        `json:"tokens" doc:"what it used"`
 	StartedAt time.Time     `json:"started_at" doc:"when it began"`

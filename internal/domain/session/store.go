@@ -24,6 +24,7 @@ type row struct {
 	Model        *string
 	Outcome      *string
 	Calls        int64
+	Unpriced     int64
 	CostMicros   *int64
 	InputTokens  int64
 	OutputTokens int64
@@ -33,7 +34,7 @@ type row struct {
 }
 
 const selection = `SELECT s.id, s.run_id, s.task_id, t.title, r.owner, r.name, s.trigger, s.kind, s.provider, s.model, s.outcome, s.calls,
-	s.cost_micros, s.input_tokens, s.output_tokens, s.cache_tokens, s.started_at, s.ended_at
+	s.unpriced, s.cost_micros, s.input_tokens, s.output_tokens, s.cache_tokens, s.started_at, s.ended_at
 	FROM sessions s LEFT JOIN repos r ON r.id = s.repo_id LEFT JOIN tasks t ON t.id = s.task_id WHERE s.account_id = `
 
 var (
@@ -243,7 +244,7 @@ func (r row) wire() Session {
 		ID: r.ID, RunID: r.RunID, TaskID: r.TaskID, Title: r.Title, Trigger: r.Trigger, Kind: r.Kind,
 		Provider: (*llm.Provider)(r.Provider), Model: r.Model,
 		Outcome: r.Outcome,
-		Calls:   r.Calls, CostUSD: money.DollarsOrNone(r.CostMicros),
+		Calls:   r.Calls, Unpriced: r.Unpriced, CostUSD: money.DollarsOrNone(r.CostMicros),
 		Tokens:    Tokens{Input: r.InputTokens, Output: r.OutputTokens, Cache: r.CacheTokens},
 		StartedAt: r.StartedAt,
 	}

@@ -286,7 +286,7 @@ func (b *Tab) Choose(name, value string) {
 var named = map[string]string{
 	"Enter": kb.Enter, "Tab": kb.Tab, "Escape": kb.Escape, "ArrowDown": kb.ArrowDown, "ArrowUp": kb.ArrowUp, "Backspace": kb.Backspace,
 	"ArrowLeft": kb.ArrowLeft, "ArrowRight": kb.ArrowRight,
-	"PageDown": kb.PageDown, "PageUp": kb.PageUp, "Home": kb.Home, "End": kb.End, "Space": " ",
+	"PageDown": kb.PageDown, "PageUp": kb.PageUp, "Home": kb.Home, "End": kb.End, "Space": " ", "Delete": kb.Delete,
 }
 
 // Press presses keys, one after the other: "g", "t", "Enter", "Ctrl+k", "Shift+Tab".

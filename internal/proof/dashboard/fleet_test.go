@@ -25,8 +25,14 @@ import (
 // begin runs a server that ada has set up, and signs her in.
 func begin(t *testing.T, flags ...string) (*rig.Yard, *browser.Tab) {
 	t.Helper()
+	return beginAs(t, "test", flags...)
+}
+
+// beginAs runs a server of a version that ada has set up, and signs her in.
+func beginAs(t *testing.T, version string, flags ...string) (*rig.Yard, *browser.Tab) {
+	t.Helper()
 	y := rig.Boot(t, db.SQLite, rig.Log(t), func(ctx context.Context, cfg *config.Config, log *slog.Logger, ready func(rig.Plane)) error {
-		return app.Run(ctx, cfg, app.Options{Version: "test", Logger: log, Ready: func(a *app.App) {
+		return app.Run(ctx, cfg, app.Options{Version: version, Logger: log, Ready: func(a *app.App) {
 			in := a.Inside()
 			ready(rig.Plane{URL: a.URL(), DB: in.DB, Tasks: in.Tasks, Blockers: in.Blockers})
 		}})
@@ -92,6 +98,14 @@ func shoot(b *browser.Tab, name string) {
 		b.Theme("light")
 	}
 	b.Resize(1440, 900)
+}
+
+// shootAt takes a picture of a page as it is, where SHOTS names a folder.
+func shootAt(b *browser.Tab, name string) {
+	b.T.Helper()
+	if dir := os.Getenv("SHOTS"); dir != "" {
+		b.Picture(filepath.Join(dir, name+".png"))
+	}
 }
 
 // content fails the test if the browser has complained of anything but refused loads.

@@ -161,3 +161,25 @@ func TestFrame(t *testing.T) {
 		t.Errorf("too small to tap: %q", small)
 	}
 }
+
+// All doors of the side bar are seen without scrolling, in a window of the height of a small
+// laptop and in one that is half as wide; so are the names of its parts where there is room.
+func TestSideBarFits(t *testing.T) {
+	t.Parallel()
+	_, b := begin(t)
+	for _, size := range [][2]int64{{1440, 800}, {900, 800}, {1440, 900}, {1440, 1200}} {
+		b.Resize(size[0], size[1])
+		visit(b, "/ui/", "Home")
+		b.Until("the person", `document.querySelector(".foot form span")?.innerText === "ada"`)
+		if over := browser.Eval[int](b, `(e => e.scrollHeight - e.clientHeight)(document.querySelector(".side .ways"))`); over > 0 {
+			t.Errorf("at %d x %d the side bar lacks %d px", size[0], size[1], over)
+		}
+		if low := browser.Eval[float64](b, `Math.min(...[...document.querySelectorAll(".side .ways > * > a")].map(e => e.getBoundingClientRect().height))`); low < 24 {
+			t.Errorf("at %d x %d a door is %.1f px high", size[0], size[1], low)
+		}
+	}
+	both(b, "the side bar")
+	b.Resize(1440, 800)
+	visit(b, "/ui/settings/gifts", "Gifts to open source")
+	b.Until("the chosen door in sight", `(e => e && e.getBoundingClientRect().bottom <= document.querySelector(".side .ways").getBoundingClientRect().bottom)(document.querySelector(".side [aria-current=page]"))`)
+}

@@ -101,6 +101,10 @@ echo '# <b data-owned>zz-report</b> [zz-link](javascript:alert(1)) ![x](https://
 		return seed.Add(tx, seed.Member{Account: s.Account, User: user, Role: "member"})
 	})
 	post(201, "PUT", "/v1/kb/"+repos.Data[0].ID+"/pages/zz/known", `{"title": "{known}", "body": "{knowledge}"}`, "known", "knowledge")
+	board := str(post(201, "POST", "/v1/dashboards", `{"name": "<b data-owned>Zed</b>", "widgets": [
+		{"kind": "stat", "title": "{heading}", "source": "sessions"}, {"kind": "markdown", "title": "t", "text": "{text}"}]}`,
+		"heading", "text"), "id")
+	post(200, "PUT", "/v1/runners/pins", `{"scope": "label", "ref": "zone={zone}", "pinned": true, "why": "{why}"}`, "zone", "why")
 	pr := s.pull(task)
 	var blockers struct{ Data []struct{ ID string } }
 	patience.Until(s.T, "the question is there", func() bool {
@@ -128,6 +132,7 @@ echo '# <b data-owned>zz-report</b> [zz-link](javascript:alert(1)) ![x](https://
 		"/ui/boxes/{id}": {box}, "/ui/digests/{id}": {digest}, "/ui/repos/{owner}/{repo}/issues/{id}": {issue},
 		"/ui/sessions/{id}": {session, session + "?tab=raw"}, "/ui/settings/integrations/{id}": {source},
 		"/ui/platform/accounts/{id}": {s.Account}, "/ui/platform/users/{id}": {user},
+		"/ui/boards/{id}": {board, board + "?edit=1"}, "/ui/settings/gifts": {"", "?tab=received"},
 		"/ui/kb/{owner}/{repo}/{slug...}": {"zz/known", "zz/known?tab=edit", "zz/known?tab=history"},
 		"/ui/templates":                   {"", "?tab=prompts", "?tab=variables"},
 		"/ui/repos/{owner}/{repo}":        {"", "?tab=ask", "?tab=policy", "?tab=settings", "?tab=sessions", "?tab=secrets"},
@@ -164,7 +169,8 @@ echo '# <b data-owned>zz-report</b> [zz-link](javascript:alert(1)) ![x](https://
 	for _, field := range regexp.MustCompile(`zz-[a-z]+`).FindAllString(strings.Join([]string{
 		evil("task"), evil("problem"), evil("asker"), evil("ask"), evil("body"), evil("schedule"), evil("token"),
 		evil("variable"), evil("prompt"), evil("key"), evil("model"), evil("plan"), evil("group"), evil("label"), evil("applicant"),
-		evil("org"), evil("briefing"), evil("escalation"), evil("issue"), evil("member"), evil("known"), evil("knowledge"), "zz-check zz-line zz-code zz-file zz-report zz-question",
+		evil("org"), evil("briefing"), evil("escalation"), evil("issue"), evil("member"), evil("known"), evil("knowledge"),
+		evil("heading"), evil("text"), evil("zone"), evil("why"), "zz-check zz-line zz-code zz-file zz-report zz-question",
 	}, " "), -1) {
 		if !strings.Contains(seen.String(), field) {
 			t.Errorf("no page shows the text %s: the test says nothing about it", field)

@@ -181,3 +181,21 @@ func TestFieldKeepsTheFocus(t *testing.T) {
 		t.Error("the field has lost the focus")
 	}
 }
+
+// A key that rests says in words why, since when and until when.
+func TestKeyThatRests(t *testing.T) {
+	t.Parallel()
+	y, b := begin(t)
+	call[any](y, "POST", "/v1/billing/keys", `{"provider": "scripted", "label": "tests"}`)
+	b.Before(`{ const real = fetch; window.fetch = async (...a) => {
+		const answer = await real(...a);
+		if (a[1]?.method !== "GET" || !new URL(a[0], location.href).pathname.endsWith("/v1/billing/keys")) return answer;
+		const is = await answer.json();
+		for (const k of is.data) k.rest = {reason: "rate_limited", since: new Date(Date.now() - 90_000).toISOString(), until: new Date(Date.now() + 700_000).toISOString()};
+		return new Response(JSON.stringify(is), {status: 200}) } }`)
+	visit(b, "/ui/settings/keys", "Keys and models")
+	b.See("It was put to rest 1 min ago and serves again in 11 min: its provider allows no more calls for now.")
+	b.Until("a form of its own", `[...document.querySelectorAll(".item .status.ask")].some(e => e.innerText === "rests" && e.querySelector("svg.mark"))`)
+	both(b, "a key that rests")
+	shoot(b, "key-rests")
+}

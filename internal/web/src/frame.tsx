@@ -108,7 +108,7 @@ function Way(p: { of: Entry; here: boolean }) {
   const way = useRef<HTMLAnchorElement>(null);
   useEffect(() => {
     if (p.here) way.current!.scrollIntoView({ block: "nearest" });
-  }, [p.here]);
+  }, [p.here, me.value]); // who looks takes room below
   return (
     <a ref={way} href={p.of.path === "/ui" ? "/ui/" : p.of.path} aria-current={p.here ? "page" : undefined}>
       {p.of.icon && <Icon of={p.of.icon} />}

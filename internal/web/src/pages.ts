@@ -17,7 +17,9 @@ import {
   boxList,
   ciFlakes,
   ciRuns,
+  dashboardList,
   digestList,
+  donationList,
   escalationList,
   integrationList,
   issueList,
@@ -147,6 +149,7 @@ export const pages: Entry[] = [
     needs: boxList,
     load: () => import("./pages/boxes"),
   },
+  { path: "/ui/fleet", needs: boxList, load: () => import("./pages/fleet") },
   { path: "/ui/boxes/{id}", needs: boxList, load: () => import("./pages/box") },
   {
     path: "/ui/ci",
@@ -219,6 +222,16 @@ export const pages: Entry[] = [
   { path: "/ui/repos/{owner}/{repo}/merge-queue", needs: prQueue, load: () => import("./pages/mergequeue") },
   { path: "/ui/repos/{owner}/{repo}/flakes", needs: ciFlakes, load: () => import("./pages/flakes") },
   { path: "/ui/repos/{owner}/{repo}/reviews", needs: reviewList, load: () => import("./pages/reviews") },
+  {
+    path: "/ui/boards",
+    name: "Boards",
+    icon: "chart-column",
+    section: "Insight",
+    key: "d",
+    needs: dashboardList,
+    load: () => import("./pages/boards"),
+  },
+  { path: "/ui/boards/{id}", needs: dashboardList, load: () => import("./pages/board") },
   {
     path: "/ui/sessions",
     name: "Sessions",
@@ -335,6 +348,13 @@ export const pages: Entry[] = [
     section: "Settings",
     needs: accountOssVerificationGet,
     load: () => import("./pages/settings/oss"),
+  },
+  {
+    path: "/ui/settings/gifts",
+    name: "Gifts",
+    section: "Settings",
+    needs: donationList,
+    load: () => import("./pages/settings/gifts"),
   },
   {
     path: "/ui/platform",

@@ -1,5 +1,5 @@
-// Keys of model providers, the account's and one's own: one card and one form for both.
-import { useRef, useState } from "preact/hooks";
+// Keys of model providers, the account's and one's own: one card for both.
+import { useState } from "preact/hooks";
 import {
   billingKeyAdd,
   billingKeyCapacitySet,
@@ -11,7 +11,6 @@ import {
   billingKeyRotate,
   billingKeyVerify,
   billingProviderModels,
-  providers,
   selfKeyAdd,
   selfKeyCapacitySet,
   selfKeyDelete,
@@ -31,8 +30,6 @@ import { Act } from "../ui/parts";
 import { Status } from "../ui/status";
 import { Time } from "../ui/time";
 import { priced, priceOf, Prices } from "./price";
-
-export type Provider = (typeof providers)[number];
 
 // A pool is what can be done with its keys: the account's, or one's own.
 export const shared = {
@@ -57,7 +54,7 @@ export const own: Pool = {
 };
 export type Pool = typeof shared;
 
-const paid = [
+export const paid = [
   ["metered", "by the call"],
   ["subscription", "otherwise"],
 ] as const;
@@ -69,6 +66,15 @@ const facts = (k: BillingKey) =>
     k.base_url && inert(k.base_url),
     k.capacity !== null && many(k.capacity, "call") + " at once",
   ].filter(Boolean);
+
+// rests are why a key is not used for a while.
+const rests: Record<NonNullable<BillingKey["rest"]>["reason"], string> = {
+  rate_limited: "its provider allows no more calls for now",
+  overloaded: "its provider is overloaded and said when to come again",
+  exhausted: "what it may use is used up until its provider resets that",
+  refused: "its provider does not take it",
+  failing: "its provider failed several calls in a row",
+};
 
 type CardProps = { of: BillingKey; pool: Pool; changed: () => void };
 
@@ -100,6 +106,12 @@ export function KeyCard(p: CardProps) {
           {facts(k).join(" · ")} · verified <Time at={k.last_verified_at} />
           {!mine && <> · {k.price ? priced(k.price) : "price by the tables"}</>}
         </p>
+        {k.rest && (
+          <p class="hold">
+            It was put to rest <Time at={k.rest.since} /> and serves again <Time at={k.rest.until} />:{" "}
+            {rests[k.rest.reason]}. Other keys of {k.provider}, if there are any, serve meanwhile.
+          </p>
+        )}
         {k.last_error && <p class="trouble">{inert(k.last_error)}</p>}
         {models && (
           <p class="dim">
@@ -134,6 +146,7 @@ export function KeyCard(p: CardProps) {
         {open === "use" && <Use of={k} pool={p.pool} changed={p.changed} />}
       </div>
       <div class="acts">
+        {k.rest && <Status of="paused" say="rests" />}
         <Status
           of={k.status === "ok" ? "verified" : k.status === "failing" ? "failed" : "waiting"}
           say={k.status === "ok" ? "works" : k.status === "failing" ? "fails" : "not used yet"}
@@ -220,102 +233,5 @@ function Use(p: CardProps) {
         {(wrong) => <Choice name="kind" label="Paid" wrong={wrong} value={k.kind} all={paid} />}
       </Form>
     </>
-  );
-}
-
-// KeyForm adds a key to a pool.
-export function KeyForm(p: { pool: Pool; changed: () => void }) {
-  const [provider, setProvider] = useState<Provider>("anthropic"),
-    [offered, offer] = useState<string[]>(),
-    at = useRef<HTMLSpanElement>(null),
-    mine = p.pool === own;
-  return (
-    <Form
-      call={p.pool.add}
-      submit="Add it"
-      said="Added. It is never shown again."
-      done={() => {
-        setProvider("anthropic");
-        offer(undefined);
-        p.changed();
-      }}
-      read={(f) => ({
-        provider,
-        label: of(f, "label"),
-        key: of(f, "key"),
-        base_url: of(f, "base_url"),
-        model: of(f, "model"),
-        kind: of(f, "kind") as "metered",
-        capacity: number(f, "capacity"),
-        priority: number(f, "priority"),
-        price: mine ? undefined : priceOf(f),
-      })}
-      also={
-        <span ref={at}>
-          <Act
-            call={p.pool.offers}
-            input={() => {
-              const f = new FormData(at.current!.closest("form")!);
-              return { provider, key: of(f, "key"), base_url: of(f, "base_url") };
-            }}
-            done={(out) => offer(out.models)}
-          >
-            Which models?
-          </Act>
-        </span>
-      }
-    >
-      {(wrong) => (
-        <>
-          <Choice
-            name="provider"
-            label="Provider"
-            wrong={wrong}
-            value={provider}
-            all={providers}
-            onPick={(v) => {
-              setProvider(v as Provider);
-              offer(undefined);
-            }}
-          />
-          {provider !== "scripted" && (
-            <Text
-              name="key"
-              label="Key"
-              hint={provider === "compatible" ? "if it needs one" : "never shown again"}
-              wrong={wrong}
-              type="password"
-            />
-          )}
-          {provider === "compatible" && (
-            <Text name="base_url" label="Address" wrong={wrong} type="url" place="https://models.example.com/v1" />
-          )}
-          {provider === "compatible" && !mine && (
-            <Text
-              name="model"
-              label="Model"
-              hint="empty: the only one there"
-              wrong={wrong}
-              {...(offered && { among: offered })}
-            />
-          )}
-          {offered && (
-            <p class="dim" role="status">
-              {offered.length
-                ? `${many(offered.length, "model")}: ${inert(offered.join(", "))}`
-                : "The provider lists no model."}
-            </p>
-          )}
-          <details>
-            <summary>More</summary>
-            <Text name="label" label="Name" wrong={wrong} />
-            <Choice name="kind" label="Paid" wrong={wrong} value="metered" all={paid} />
-            <Text name="priority" label="Priority" hint="the lowest first; 100" wrong={wrong} decimal />
-            <Text name="capacity" label="Calls at once" hint="empty: no limit is known" wrong={wrong} decimal />
-            {!mine && <Prices wrong={wrong} under="price." />}
-          </details>
-        </>
-      )}
-    </Form>
   );
 }

@@ -6,7 +6,7 @@ import { Form } from "../ui/form";
 import { Choice, of, Text } from "../ui/inputs";
 import { Act, Coming, Fact, Facts } from "../ui/parts";
 import { Time } from "../ui/time";
-import type { Provider } from "./key";
+import type { Provider } from "./keyform";
 
 export function Liked() {
   const one = useOne("liked", (signal) => selfLlmPrefGet({}, { signal })),

@@ -3,6 +3,8 @@ import { useEffect, useState } from "preact/hooks";
 import { boxAdd, boxList, type Box, type BoxEnrollment } from "../client.gen";
 import { Stalled } from "../cards/stalled";
 import { OverSSH } from "../cards/overssh";
+import { RolloutLine, useRollout } from "../cards/rollout";
+import { newest, UpdateButton, useReleases } from "../cards/updating";
 import { BoxStatus, Outside, Owner, Slots, stateOf } from "../cards/box";
 import { useList } from "../list";
 import { listen } from "../live";
@@ -42,6 +44,9 @@ export default function Boxes() {
     { topic: "runners", fits: own.fits },
   );
   useFresh(15, list);
+  const rollout = useRollout(),
+    releases = useReleases(),
+    latest = newest(releases);
   const boxes = list.ids.value.map((id) => list.rows.get(id)!.value).filter((b) => b.state !== "revoked");
   const slots = boxes.reduce((n, b) => n + (stateOf(b) === "online" ? b.slots : 0), 0),
     busy = boxes.reduce((n, b) => n + b.presence.active, 0);
@@ -55,10 +60,15 @@ export default function Boxes() {
           </span>
         )}
         <span class="grow" />
+        <a class="button" href="/ui/fleet">
+          Use and updates
+        </a>
+        {boxes.length > 0 && <UpdateButton releases={releases} started={() => void rollout.load()} />}
         <button type="button" class="main" {...gate(boxAdd, () => setAdding(true))}>
           Add a box
         </button>
       </Head>
+      {rollout.value.value && !rollout.value.value.ended_at && <RolloutLine of={rollout} />}
       <Table
         list={list}
         id="boxes"
@@ -94,7 +104,7 @@ export default function Boxes() {
           },
           { name: "Slots", class: "less", cell: (b) => <Slots of={b} /> },
           { name: "Isolation", class: "dim less", cell: (b) => b.isolation[0] ?? "not known" },
-          { name: "Version", class: "dim less", cell: (b) => inert(b.presence.version) || "–" },
+          { name: "Version", class: "dim less", cell: (b) => <Version of={b} latest={latest} /> },
           { name: "Works for", class: "dim less", cell: (b) => <Owner of={b} /> },
           { name: "Last seen", class: "dim end", cell: (b) => <Time at={b.presence.last_beat} suffix={false} /> },
         ]}
@@ -109,6 +119,17 @@ export default function Boxes() {
         />
       )}
     </section>
+  );
+}
+
+// Version is the program of a box beside the newest one.
+function Version(p: { of: Box; latest: string | undefined }) {
+  const v = p.of.presence.version;
+  if (!v || !p.latest || v === p.latest) return <>{inert(v) || "–"}</>;
+  return (
+    <span title={`The newest is ${p.latest}`}>
+      {inert(v)} <small>newest: {inert(p.latest)}</small>
+    </span>
   );
 }
 

@@ -9,14 +9,14 @@ import {
   type PolicyReplay,
   type Session,
 } from "../client.gen";
-import { tokens } from "../cards/sessions";
+import { costOf, tokens } from "../cards/sessions";
 import { Talk, useTail } from "../cards/talk";
 import { useOne } from "../list";
 import { query, setQuery, type PageProps } from "../route";
 import { inert } from "../ui/ansi";
 import { Form } from "../ui/form";
 import { Text } from "../ui/inputs";
-import { count, usd } from "../ui/money";
+import { count } from "../ui/money";
 import { Coming, Empty, Fact, Facts, Head, Id, Tabs } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
@@ -77,7 +77,7 @@ export default function SessionPage(p: PageProps) {
             {tokens(s)}
           </span>
         </Fact>
-        <Fact name="Cost">{s.cost_usd === null ? "no price is known" : usd(s.cost_usd)}</Fact>
+        <Fact name="Cost">{costOf(s)}</Fact>
         <Fact name="Took">
           <Took from={s.started_at} to={s.ended_at} />
         </Fact>

@@ -8,6 +8,7 @@ import {
   type UsagePart,
 } from "../client.gen";
 import { CapForm, CapMeter } from "../cards/cap";
+import { Given } from "../cards/gift";
 import { useOne } from "../list";
 import { query, setQuery } from "../route";
 import { may } from "../session";
@@ -149,6 +150,7 @@ export default function Usage() {
             of={u.kinds.map((k) => ({ ...k, name: k.name && words(k.name) }))}
             none="none"
           />
+          <Given />
           <p class="dim">
             Each session by itself is on <a href="/ui/sessions">Sessions</a>.
           </p>

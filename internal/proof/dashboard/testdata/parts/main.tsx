@@ -8,6 +8,8 @@ import { Markdown } from "../../../../web/src/ui/markdown";
 import { Lines } from "../../../../web/src/ui/lines";
 import { numbered, rows, type Hunk } from "../../../../web/src/ui/patch";
 import { Transcript } from "../../../../web/src/ui/transcript";
+import { packed } from "../../../../web/src/cards/sources";
+import { wilson } from "../../../../web/src/ui/rate";
 import { Reader } from "../../../../web/src/sse";
 import { nasty, Rand, Report } from "./rand";
 
@@ -203,8 +205,27 @@ function sse(t: Report) {
   t.grows("a frame in pieces", "data: a\n\n", (s) => { const reader = new Reader(); for (let i = 0; i < s.length; i += 1000) reader.take(s.slice(i, i + 1000)); });
 }
 
+function board(t: Report) {
+  t.check("widgets keep their order and their size, and none lies upon another", 1500, (r) => {
+    const all = Array.from({ length: r.int(30) }, (_, i) => ({ key: String(i), w: 1 + r.int(12), h: 1 + r.int(8) })),
+      from = r.int(9), out = packed(all, from);
+    for (const [i, p] of out.entries()) {
+      const a = all[i]!, b = out[i - 1];
+      if (p.widget !== a.key || p.w !== a.w || p.h !== a.h) return `${show(a)} became ${show(p)}`;
+      if (p.x < 0 || p.x + p.w > 12 || p.y < from) return `${show(p)} is not on the board`;
+      if (b && (p.y < b.y || (p.y === b.y && p.x < b.x + b.w))) return `${show(p)} is before ${show(b)}`;
+      if (out.slice(0, i).some((o) => p.x < o.x + o.w && o.x < p.x + p.w && p.y < o.y + o.h && o.y < p.y + p.h)) return `${show(p)} lies upon another`;
+    }
+    return out.length === all.length ? "" : "some are lost";
+  });
+  t.check("a rate lies within its range", 1500, (r) => {
+    const d = r.int(1000), n = r.int(d + 1), [from, to] = wilson(n, d);
+    return from < 0 || to > 1 || from > to || (d > 0 && (n / d < from - 1e-9 || n / d > to + 1e-9)) ? `${n} of ${d}: ${from} to ${to}` : "";
+  });
+}
+
 Object.assign(window, { parts: (name: string, seed: number) => {
   const t = new Report(seed);
-  ({ ansi, lcs, patch, dag, markdown, transcript, sse })[name]!(t);
+  ({ ansi, lcs, patch, dag, markdown, transcript, sse, board })[name]!(t);
   return { n: t.n, wrong: t.wrong };
 } });

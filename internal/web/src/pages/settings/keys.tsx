@@ -16,7 +16,8 @@ import {
 } from "../../client.gen";
 import { CapForm, CapMeter } from "../../cards/cap";
 import { Copies } from "../../cards/copies";
-import { KeyCard, KeyForm, own, shared, type Pool, type Provider } from "../../cards/key";
+import { KeyCard, own, shared, type Pool } from "../../cards/key";
+import { KeyForm, type Provider } from "../../cards/keyform";
 import { Liked } from "../../cards/liked";
 import { priced, priceOf, Prices } from "../../cards/price";
 import { Stalled } from "../../cards/stalled";
