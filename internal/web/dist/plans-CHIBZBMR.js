@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-XQ3M7IFS.js";import"./chunk-T3SF2SUT.js";import"./chunk-WSCPV2VI.js";import"./chunk-XQQWDVU4.js";import"./chunk-FMKHGTGG.js";import"./chunk-M7APZBKK.js";import"./chunk-7RCYW36S.js";import"./chunk-QAXEPQBQ.js";import"./chunk-KZSKYWM2.js";import"./chunk-7JY3PMBQ.js";import"./chunk-QLG3KGID.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
