@@ -446,6 +446,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Logger: a.log, Judge: flow.TriageModel{DB: a.db, Gateway: p.gateway},
 		Queue: flow.AskQueue{Tasks: p.task, Queue: p.queue, Hosts: a.hosts}, Boxes: flow.AskBoxes{},
 		Plans: flow.AskPlans{Plans: p.plan, Hosts: a.hosts}, Budgets: flow.JudgeStops{}, Issues: flow.AskIssues{Issues: p.issue},
+		Pages: flow.AskPages{},
 	}))
 	p.kb = add(&p, kb.New(kb.Needs{DB: a.db, Due: a.due, Logger: a.log, Hosts: a.hosts, Runs: flow.PageRuns{},
 		Model: flow.PageModel{DB: a.db, Gateway: p.gateway}, Tasks: flow.PageTasks{Tasks: p.task, Hosts: a.hosts}}))
