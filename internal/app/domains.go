@@ -405,7 +405,6 @@ func (a *App) wire() parts {
 		Questions: flow.Questions{Pulls: p.pull}, Wishes: flow.ApprovalWishes{Notifications: p.notes},
 	}))
 	add(&p, onboarding.New(onboarding.Needs{DB: a.db, Rungs: flow.Rungs{Tasks: p.task, Queue: p.queue}}))
-	p.kb = add(&p, kb.New(kb.Needs{DB: a.db, Due: a.due, Logger: a.log, Hosts: a.hosts, Runs: flow.PageRuns{}}))
 	p.run = add(&p, run.New(run.Needs{
 		DB: a.db, Hub: a.hub, Tasks: p.task, Queue: p.queue, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease,
 		GatewayURL: a.base + "/gateway",
@@ -447,7 +446,10 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Logger: a.log, Judge: flow.TriageModel{DB: a.db, Gateway: p.gateway},
 		Queue: flow.AskQueue{Tasks: p.task, Queue: p.queue, Hosts: a.hosts}, Boxes: flow.AskBoxes{},
 		Plans: flow.AskPlans{Plans: p.plan, Hosts: a.hosts}, Budgets: flow.JudgeStops{}, Issues: flow.AskIssues{Issues: p.issue},
+		Pages: flow.AskPages{},
 	}))
+	p.kb = add(&p, kb.New(kb.Needs{DB: a.db, Due: a.due, Logger: a.log, Hosts: a.hosts, Runs: flow.PageRuns{},
+		Model: flow.PageModel{DB: a.db, Gateway: p.gateway}, Tasks: flow.PageTasks{Tasks: p.task, Hosts: a.hosts}}))
 	add(&p, inquiry.New(inquiry.Needs{
 		DB: a.db, Logger: a.log, Hosts: a.hosts, Model: flow.InquiryModel{DB: a.db, Gateway: p.gateway}, Pages: flow.InquiryPages{},
 		Rate: slots{counts: a.limits(), name: "questions", most: inquiry.PerMinute},

@@ -89,6 +89,7 @@ func (a *App) subscribe(p wired) {
 	pull.HeadKnown.On(a.db, flow.BeginReview(p.review))
 	run.AskFiled.On(a.db, flow.FileOfRun(p.ask))
 	run.ActionProposed.On(a.db, flow.AskForAction(p.pull))
+	run.PageProposed.On(a.db, flow.ProposePages(p.kb))
 	run.BlockerDeclared.On(a.db, flow.DeclareBlockers(p.blocker))
 	blocker.FieldsRefused.On(a.db, flow.TellRefusal)
 	budget.RunStopped.On(a.db, flow.HaltRun)

@@ -105,6 +105,8 @@ func declarationOf(name string) string {
 		return protocol.EventBlocker
 	case matches("action-*.json", name):
 		return protocol.EventAction
+	case matches("page-*.json", name):
+		return protocol.EventPage
 	}
 	return ""
 }
@@ -127,6 +129,17 @@ func (a *attempt) declare(kind string, text []byte) error {
 		}
 		action.ID = id.New()
 		a.event(protocol.EventAction, action)
+		return nil
+	case protocol.EventPage:
+		page := protocol.PageProposed{}
+		if err := decode(text, &page); err != nil {
+			return err
+		}
+		if err := checkPage(page); err != nil {
+			return err
+		}
+		page.ID = id.New()
+		a.event(protocol.EventPage, page)
 		return nil
 	case protocol.EventAsk:
 		ask := protocol.AskFiled{}
@@ -195,6 +208,20 @@ func checkAction(a protocol.ActionProposed) error {
 		return errors.New("label must have 1 to 50 bytes for the kind label, and none otherwise")
 	case strings.TrimSpace(a.Why) == "" || len(a.Why) > 500:
 		return errors.New("why must have 1 to 500 bytes")
+	}
+	return nil
+}
+
+func checkPage(p protocol.PageProposed) error {
+	switch {
+	case strings.TrimSpace(p.Slug) == "" || len(p.Slug) > 200:
+		return errors.New("slug must have 1 to 200 bytes")
+	case (strings.TrimSpace(p.Body) == "") == (strings.TrimSpace(p.Add) == ""):
+		return errors.New("one of body and add must have a text")
+	case strings.TrimSpace(p.Why) == "" || len(p.Why) > 500:
+		return errors.New("why must have 1 to 500 bytes")
+	case len(p.Files) > 200:
+		return errors.New("there are more than 200 files")
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ import (
 
 // kbCommands are about what is known of a repository.
 func kbCommands() []tree.Command {
-	return []tree.Command{
+	return append([]tree.Command{
 		{Words: "kb list", Summary: "the pages of the knowledge base of a repository", Answers: "kb.page_list", Rows: true,
 			Values: map[string]tree.Values{}, Define: defineKBList,
 			Examples: []string{"yardmaster kb list --repo acme/web", "yardmaster kb list --stale true"}},
@@ -54,7 +54,7 @@ func kbCommands() []tree.Command {
 		{Words: "kb push", Args: "DIR", Summary: "send what was changed in a folder of pages", Define: defineKBPush, Members: reportMembers,
 			More:     "A page that was changed here and there is named and left alone on both sides; the exit code is 1 then. Nothing is deleted there.",
 			Examples: []string{"yardmaster kb push kb", "yardmaster kb push kb --current"}},
-	}
+	}, proposalCommands()...)
 }
 
 // knowledge are the flags that commands about pages have in common.

@@ -63,7 +63,7 @@ func describe(e Event) string {
 		FailureKind                                                            string   `json:"failure_kind"`
 		Holds                                                                  []string `json:"isolation_holds"`
 		WIP                                                                    bool
-		File, Reason, Question, Why, Text, Reply                               string
+		File, Reason, Question, Why, Text, Reply, Slug                         string
 		Trigger, Detail, Outcome                                               string
 		Pull                                                                   int64
 		Lacks                                                                  []struct{ Path, Reason string }
@@ -125,6 +125,8 @@ func describe(e Event) string {
 		return "filed an ask: " + d.Title
 	case "action.proposed":
 		return fmt.Sprintf("proposes to %s #%d: %s", d.Kind, d.Pull, d.Why)
+	case "page.proposed":
+		return "proposes a text for the page " + d.Slug + ": " + d.Why
 	case "blocker.declared":
 		return "needs a person: " + or(d.Question, d.Kind)
 	case "outbox.refused":

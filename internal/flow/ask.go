@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/gateway"
+	"yardmaster/internal/domain/kb"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/repo"
@@ -60,6 +61,19 @@ func (AskQueue) Newest(tx *db.Tx, repoID string) ([]ask.Sketch, error) {
 	for i, r := range rows {
 		out[i] = ask.Sketch{ID: r.ID, RepoID: r.RepoID, Repo: r.Repo, Kind: r.Kind, Status: string(r.Status), Title: r.Title,
 			Problem: r.Problem, Files: r.Files.V}
+	}
+	return out, err
+}
+
+// AskPages implements ask.Pages.
+type AskPages struct{}
+
+// Near are the pages of a repository that are near to a text.
+func (AskPages) Near(tx *db.Tx, repoID, text string) ([]ask.Page, error) {
+	rows, err := kb.Near(tx, repoID, text)
+	out := make([]ask.Page, len(rows))
+	for i, r := range rows {
+		out[i] = ask.Page{Slug: r.Slug, Text: r.Text, Stale: r.Stale}
 	}
 	return out, err
 }

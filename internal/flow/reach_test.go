@@ -70,7 +70,7 @@ func (w *work) asked() map[string]string {
 func (w *work) askService() *ask.Service {
 	return ask.New(ask.Needs{
 		DB: w.db, Hub: event.NewHub(), Logger: discard, Judge: TriageModel{}, Queue: w.AskQueue, Boxes: AskBoxes{},
-		Plans: w.AskPlans, Budgets: noStops{}, Issues: AskIssues{},
+		Plans: w.AskPlans, Budgets: noStops{}, Issues: AskIssues{}, Pages: AskPages{},
 	})
 }
 

@@ -86,6 +86,16 @@ func (s RunSetup) Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error) 
 			notes = append(notes, pages)
 		}
 	}
+	switch t.Kind {
+	case task.KindKB:
+		pages, err := kb.KeeperBrief(tx, t.RepoID, t.ID, t.Problem)
+		if err != nil {
+			return nil, fmt.Errorf("pages to keep: %w", err)
+		}
+		notes = append(notes, pages)
+	case task.KindWork, task.KindScout, task.KindSetup, task.KindBabysit:
+		notes = append(notes, "## What you learn\n\n"+kb.LearntBrief)
+	}
 	lent, err := s.Vaults.Usable(tx, t.RepoID)
 	if err != nil {
 		return nil, err

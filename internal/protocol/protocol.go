@@ -91,6 +91,7 @@ const (
 	EventMessage    = "user.message"     // UserMessage
 	EventAsk        = "ask.filed"        // AskFiled
 	EventAction     = "action.proposed"  // ActionProposed
+	EventPage       = "page.proposed"    // PageProposed
 	EventBlocker    = "blocker.declared" // BlockerDeclared
 	EventRefused    = "outbox.refused"   // OutboxRefused
 	EventUnknown    = "command.refused"  // CommandRefused
@@ -110,8 +111,8 @@ const (
 func EventKinds() []string {
 	return []string{
 		EventAccepted, EventPreparing, EventPrepared, EventStarted, EventUpdate, EventPermission, EventMessage, EventAsk, EventAction,
-		EventBlocker, EventRefused, EventUnknown, EventParked, EventResumed, EventUsage, EventPushed, EventTruncated, EventHalting,
-		EventLeaseLost, EventFinished,
+		EventPage, EventBlocker, EventRefused, EventUnknown, EventParked, EventResumed, EventUsage, EventPushed, EventTruncated,
+		EventHalting, EventLeaseLost, EventFinished,
 	}
 }
 

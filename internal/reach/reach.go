@@ -18,6 +18,7 @@ const (
 	FollowUp Verb = "follow_up" // the ask of an answer that came too late for the run
 	Plan     Verb = "plan"      // the slices in the report of a scout
 	Action   Verb = "action"    // something that a person is to do to a pull request
+	Page     Verb = "page"      // what a page of the knowledge base is to say
 	Blocker  Verb = "blocker"   // something that only a person can give
 )
 
@@ -77,7 +78,7 @@ var (
 func Kinds() []string { return slices.Clone(kinds) }
 
 // Verbs lists all verbs.
-func Verbs() []Verb { return []Verb{Ask, FollowUp, Plan, Action, Blocker} }
+func Verbs() []Verb { return []Verb{Ask, FollowUp, Plan, Action, Page, Blocker} }
 
 // Targets lists all targets.
 func Targets() []Target { return []Target{Own, Wider, Other} }
@@ -96,7 +97,7 @@ type rule struct {
 
 var (
 	work      = []Verb{Ask, FollowUp, Plan}
-	questions = []Verb{Action, Blocker}
+	questions = []Verb{Action, Page, Blocker}
 )
 
 // table is read from the top; the first row that fits decides. A person has answered what a
@@ -110,6 +111,7 @@ var table = []rule{
 	{verbs: work, target: Wider, Decision: Decision{Waits, MoreRights}},
 	{verbs: work, kind: check, Decision: Decision{Waits, MoreRights}},
 	{verbs: work, target: Own, Decision: Decision{Outcome: Done}},
+	{verbs: []Verb{Page}, kind: check, Decision: Decision{Outcome: Refused}},
 	{verbs: questions, text: Strangers, Decision: Decision{Outcome: Marked}},
 	{verbs: questions, Decision: Decision{Outcome: Done}},
 }

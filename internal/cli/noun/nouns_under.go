@@ -16,7 +16,7 @@ import (
 // their own.
 func Below() []*Noun {
 	return []*Noun{Review(), Finding(), Thread(), Rule(), Try(), Attempt(), SourceDelivery(), Flake(),
-		Price(), Route(), Variable(), KnowledgePage(), KnowledgeVersion()}
+		Price(), Route(), Variable(), KnowledgePage(), KnowledgeVersion(), KnowledgeProposal()}
 }
 
 // Review is a review by agents, of a pull request.
@@ -175,4 +175,11 @@ func KnowledgeVersion() *Noun {
 	return &Noun{Name: "version", List: "kb.page_versions", Key: "version", Label: "title", None: "There are none.",
 		Columns: []table.Column{{"VERSION", "version", table.Number}, {"TITLE", "title", table.Title}, {"UPDATED", "updated_at", table.Age},
 			{"BY", "provenance.by", table.Text}, {"RUN", "provenance.run_id", table.Text}}}
+}
+
+// KnowledgeProposal is what a run would have a page of the knowledge base say.
+func KnowledgeProposal() *Noun {
+	return &Noun{Name: "proposal", List: "kb.proposal_list", Label: "slug", None: "There are none.",
+		Columns: []table.Column{{"ID", "id", table.ID}, {"STATE", "state", table.State}, {"PAGE", "slug", table.Text},
+			{"KIND", "kind", table.Text}, {"WHY", "why", table.Title}, {"RUN", "run_id", table.Text}, {"AGE", "created_at", table.Age}}}
 }

@@ -195,6 +195,20 @@ type Needs struct {
 	Plans   Plans
 	Budgets Budgets
 	Issues  Issues
+	Pages   Pages
+}
+
+// Pages are the knowledge bases of repositories.
+type Pages interface {
+	// Near are the pages of a repository of tx.Account that are near to a text, best first.
+	Near(tx *db.Tx, repoID, text string) ([]Page, error)
+}
+
+// Page is a page that is near to an ask, as a judge is shown it.
+type Page struct {
+	Slug  string `json:"slug"`
+	Text  string `json:"text"` // its beginning
+	Stale bool   `json:"stale"`
 }
 
 // Service holds the asks.

@@ -395,7 +395,8 @@ func TestBrief(t *testing.T) {
 		y.judge.say = always(says(object{"kind": "drop", "reason": "Noise."}))
 		y.pass()
 		prompt := y.judge.heard[0][0]
-		for _, want := range []string{"acme/web", shown, "Be brief.", `"boxes_online":1`, "claude", "at most 80", "scout, setup, work"} {
+		for _, want := range []string{"acme/web", shown, "Be brief.", `"boxes_online":1`, "claude", "at most 80", "scout, setup, work",
+			`"slug":"near/acme-web"`} {
 			if !strings.Contains(prompt, want) {
 				t.Errorf("%q is not in %s", want, clip(prompt, 2000))
 			}

@@ -55,6 +55,7 @@ type material struct {
 		Labels  map[string]string `json:"labels,omitempty"`
 	} `json:"ask"`
 	Repositories  []reached `json:"repositories"`
+	Pages         []Page    `json:"knowledge_pages,omitempty"`
 	OpenTasks     []Sketch  `json:"open_tasks"`
 	RecentlyEnded []Sketch  `json:"recently_ended_tasks"`
 	Fleet         Fleet     `json:"fleet"`
@@ -86,6 +87,11 @@ func (s *Service) brief(tx *db.Tx, r *row) (system, prompt string, err error) {
 		if text := m.Repositories[i].PolicyYML; text != nil {
 			short := clip(*text, shownPolicy)
 			m.Repositories[i].PolicyYML = &short
+		}
+	}
+	if len(r.Reach.V) == 1 {
+		if m.Pages, err = s.Pages.Near(tx, r.Reach.V[0], r.Title+"\n"+r.Body); err != nil {
+			return "", "", err
 		}
 	}
 	near, err := s.tasksNear(tx, r)

@@ -15,6 +15,18 @@ type (
 		Bytes   int     `json:"bytes" doc:"of its text"`
 		RunID   *string `json:"run_id" doc:"the run that wrote it; null: no run"`
 		From    *int64  `json:"from" doc:"the version that was put back; null: it was written anew"`
+		// ProposalID is the proposal of a run that was accepted.
+		ProposalID *string `json:"proposal_id" doc:"the proposal of a run that was accepted; null: it is none"`
+	}
+	proposedData struct {
+		ProposalID string `json:"proposal_id" doc:"the proposal"`
+		RunID      string `json:"run_id" doc:"the run that made it"`
+		State      string `json:"state" enum:"judging,waiting" doc:"who decides: a judge, or a person"`
+	}
+	decidedData struct {
+		ProposalID string `json:"proposal_id" doc:"the proposal"`
+		State      string `json:"state" enum:"waiting,declined" doc:"waiting: the judge leaves it to a person"`
+		Reason     string `json:"reason" doc:"in the words of who decided"`
 	}
 	outdatedData struct {
 		Commit string   `json:"commit" doc:"the commit of the default branch that has other files"`
@@ -27,5 +39,7 @@ type (
 var (
 	writtenEvent  = event.Declare[writtenData]("kb.page_written", audience, "A page of the knowledge base was written or replaced.")
 	deletedEvent  = event.Declare[event.None]("kb.page_deleted", audience, "A page of the knowledge base was deleted.")
+	proposedEvent = event.Declare[proposedData]("kb.page_proposed", audience, "A run proposed a text for a page of the knowledge base.")
+	decidedEvent  = event.Declare[decidedData]("kb.proposal_decided", audience, "A proposal for a page was declined, or left to a person. One that is accepted is a page that was written.")
 	outdatedEvent = event.Declare[outdatedData]("kb.pages_outdated", audience, "Files that pages were written from have changed.")
 )

@@ -16,10 +16,13 @@
 //   - search.go, excerpt.go: a search
 //   - stale.go: the work that compares files
 //   - brief.go: what a run is told
-//   - events.go, store.go, store_lists.go, store_stale.go
+//   - proposal.go, proposal_ops.go: what runs would have pages say; review.go: the judge of it
+//   - keeper.go: the task that keeps pages; keeper_brief.go: what its run is told
+//   - events.go, store.go, store_lists.go, store_proposal.go, store_keeper.go, store_stale.go
 package kb
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -45,6 +48,30 @@ type Runs interface {
 	OfRepo(tx *db.Tx, runID, repoID string) (bool, error)
 }
 
+// Model has conversations with the model of an account.
+type Model interface {
+	// Begin opens a session about a repository of an account. It fails with the fault
+	// no_credential if the account has no key of a model.
+	Begin(ctx context.Context, accountID, repoID string) (Talk, error)
+}
+
+// Talk is one conversation with a model.
+type Talk interface {
+	// Say sends the prompts and the answers so far, in turns, and returns the next answer.
+	Say(ctx context.Context, system string, turns []string) (string, error)
+	// End closes the session.
+	End(ctx context.Context, outcome string)
+}
+
+// Tasks are the tasks of runs that keep pages.
+type Tasks interface {
+	// Keep files one for a repository of tx.Account, with a title and a text. It returns a
+	// fault if there is no room for it now.
+	Keep(tx *db.Tx, repoID, title, problem string) (taskID string, err error)
+	// Over tells whether a task of tx.Account has ended.
+	Over(tx *db.Tx, taskID string) (bool, error)
+}
+
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
@@ -52,12 +79,16 @@ type Needs struct {
 	Logger *slog.Logger
 	Hosts  *codehost.Hosts
 	Runs   Runs
+	Model  Model
+	Tasks  Tasks
 }
 
 // Service answers for pages, and compares their files.
 type Service struct {
 	Needs
-	queue due.Entries
+	queue   due.Entries // repositories whose files are compared
+	judged  due.Entries // proposals
+	keepers due.Entries // repositories whose pages are looked after
 }
 
 // New makes a Service of n. It panics if a required field of n is nil.
@@ -68,6 +99,21 @@ func New(n Needs) *Service {
 		Name: "kb_pages", Retry: retry, Work: s.work,
 		Load: func(tx *db.Tx, key string) (int64, bool, error) { return asked.Maybe(tx, key) },
 		Open: repo.Open(owed),
+	})
+	s.judged = due.Register(n.Due, due.Queue[proposalRow]{
+		Name: "kb_proposals", Retry: judgeRetry, Work: s.review, GiveUp: s.giveUp, Hold: 4 * time.Minute,
+		Load: func(tx *db.Tx, key string) (proposalRow, bool, error) {
+			r, ok, err := anyProposal.Maybe(tx, key)
+			return r, ok && r.State == judging, err
+		},
+		Open: openJudging,
+	})
+	s.keepers = due.Register(n.Due, due.Queue[keeperRow]{
+		Name: "kb_keepers", Retry: retry, Work: s.keep, Open: openKeepers,
+		Load: func(tx *db.Tx, key string) (keeperRow, bool, error) {
+			r, ok, err := oneKeeper.Maybe(tx, key)
+			return r, ok && r.AskedAt != nil, err
+		},
 	})
 	return s
 }

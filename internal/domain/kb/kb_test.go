@@ -62,7 +62,8 @@ func onBoth(t *testing.T, fn func(t *testing.T, w wiki)) {
 			t.Fatal(err)
 		}
 		kernel := duetest.New(d, event.NewHub())
-		s := New(Needs{DB: d, Due: kernel, Logger: slog.New(slog.DiscardHandler), Hosts: &codehost.Hosts{}, Runs: runs{}})
+		s := New(Needs{DB: d, Due: kernel, Logger: slog.New(slog.DiscardHandler), Hosts: &codehost.Hosts{}, Runs: runs{},
+			Model: &model{}, Tasks: &tasks{}})
 		h := rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
 			Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
 				account, machine := strings.CutSuffix(p.Account, " machine")

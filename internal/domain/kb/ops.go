@@ -23,7 +23,7 @@ func (s *Service) Ops() []op.Op {
 		{Status: 409, Slug: "page-changed"}, {Status: 409, Slug: "repo_not_enabled"}, {Status: 409, Slug: "text-of-people"},
 		{Status: 422, Slug: "link-unresolved"},
 	}
-	return []op.Op{
+	return append([]op.Op{
 		op.New(op.Row{ID: "kb.page_list", Method: "GET", Path: "/v1/kb/{repoId}/pages", Group: group, Rule: read,
 			Paging:  &op.Paging{Default: 25, Max: 100, Filters: map[string][]string{"stale": {"true", "false"}}},
 			Summary: "The pages of a repository's knowledge base, by slug, without their text",
@@ -57,7 +57,7 @@ func (s *Service) Ops() []op.Op {
 			Refuses: append(refuses, op.Refusal{Status: 404, Slug: "not-found"}),
 			Summary: "Put an earlier version of a page back, as a new version",
 			Doc:     "It takes text, title, links and provenance of that version, under the rules of kb.page_upsert."}, s.restore),
-	}
+	}, s.proposalOps(refuses)...)
 }
 
 type repoIn struct {

@@ -83,7 +83,7 @@ func (s *Service) compare(ctx context.Context, repoID string, asked int64) (due.
 		if err != nil || now.Writes != at.Writes { // a page was written meanwhile: look again
 			return true, err
 		}
-		if err := found.record(tx, repoID); err != nil {
+		if err := s.record(tx, found, repoID); err != nil {
 			return false, err
 		}
 		n, err := done.Exec(tx, repoID, asked)
@@ -155,7 +155,7 @@ func changedSince(ctx context.Context, host codehost.Host, r repo.Ref, from, to 
 }
 
 // record notes what was found in a repository of tx.Account.
-func (c comparison) record(tx *db.Tx, repoID string) error {
+func (s *Service) record(tx *db.Tx, c comparison, repoID string) error {
 	var slugs []string
 	for slug, files := range c.stale {
 		slugs = append(slugs, slug)
@@ -172,6 +172,9 @@ func (c comparison) record(tx *db.Tx, repoID string) error {
 		return nil
 	}
 	slices.Sort(slugs)
+	if err := s.keepSoon(tx, repoID); err != nil {
+		return err
+	}
 	return outdatedEvent.Record(tx, event.Subject{ID: repoID, RepoID: repoID},
 		outdatedData{Commit: c.head, Pages: len(slugs), Slugs: slugs[:min(len(slugs), mostNamed)]})
 }

@@ -24,10 +24,12 @@ var outdatedRows = db.Q[string](`SELECT data FROM audit WHERE kind = 'kb.pages_o
 // home is a repository with a git folder, and the service of its pages.
 type home struct {
 	*Service
-	t    *testing.T
-	ctx  context.Context
-	host *builtin.Host
-	head string
+	model *model
+	tasks *tasks
+	t     *testing.T
+	ctx   context.Context
+	host  *builtin.Host
+	head  string
 }
 
 var (
@@ -42,9 +44,11 @@ func onGit(t *testing.T, fn func(h *home)) {
 			t.Fatal(err)
 		}
 		hosts := codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: codehost.NoForge{}}})
+		judge, filed := &model{}, &tasks{}
 		h := &home{
-			Service: New(Needs{DB: d, Due: duetest.New(d, event.NewHub()), Logger: slog.Default(), Hosts: hosts, Runs: runs{}}),
-			t:       t, host: host,
+			Service: New(Needs{DB: d, Due: duetest.New(d, event.NewHub()), Logger: slog.Default(), Hosts: hosts, Runs: runs{},
+				Model: judge, Tasks: filed}), model: judge, tasks: filed,
+			t: t, host: host,
 			ctx: policy.With(db.WithAccount(t.Context(), "acme"), policy.Actor{Credential: policy.Session, UserID: "ada"}),
 		}
 		err = d.Write(h.ctx, func(tx *db.Tx) error {

@@ -23,6 +23,8 @@ type draft struct {
 	RunID                     *string
 	If                        *int64 // the version that it replaces; 0: there is no page; nil: whatever there is
 	From                      *int64 // the version that is put back
+	Accepted                  bool   // a person has accepted it, and what it leaves out
+	Of                        string // the proposal that it is; empty: none
 }
 
 // slugForm is the form of a slug, which pattern tags repeat.
@@ -166,13 +168,16 @@ func (s *Service) write(tx *db.Tx, repoID string, d *draft, words map[string]byt
 	if _, err := moveIndex.Exec(tx, moveIndexArgs{repoID, index.Pages, index.NextOrd}); err != nil {
 		return now, false, err
 	}
+	if _, err := outdate.Exec(tx, outdateArgs{repoID, d.Slug, d.Of, tx.Now}); err != nil {
+		return now, false, err
+	}
 	if len(d.Files) > 0 {
 		if err := s.lookSoon(tx, repoID); err != nil {
 			return now, false, err
 		}
 	}
 	return now, !had, writtenEvent.Record(tx, event.Subject{ID: d.Slug, RepoID: repoID},
-		writtenData{Version: now.Version, Bytes: len(d.Body), RunID: d.RunID, From: d.From})
+		writtenData{Version: now.Version, Bytes: len(d.Body), RunID: d.RunID, From: d.From, ProposalID: db.NullText(d.Of)})
 }
 
 // hold keeps others from writing pages of a repository until the transaction ends.
@@ -203,7 +208,7 @@ func (s *Service) judge(tx *db.Tx, d *draft, old, now *pageRow) ([]string, error
 	}
 	person := isPerson(policy.From(tx.Context())) && d.RunID == nil
 	kept, lost := keptByPeople(old.Body, old.Kept, d.Body, person)
-	if now.Kept = kept; !person && len(lost) > 0 {
+	if now.Kept = kept; !person && !d.Accepted && len(lost) > 0 {
 		return nil, textOfPeople(lost)
 	}
 	return s.resolve(tx, now.RepoID, d)
@@ -290,6 +295,9 @@ func (s *Service) drop(tx *db.Tx, repoID, slug string) (bool, error) {
 		return false, err
 	}
 	if _, err := dropLinks.Exec(tx, repoID, slug); err != nil {
+		return false, err
+	}
+	if _, err := outdate.Exec(tx, outdateArgs{repoID, slug, "", tx.Now}); err != nil {
 		return false, err
 	}
 	if _, err := moveIndex.Exec(tx, moveIndexArgs{repoID, index.Pages - 1, index.NextOrd}); err != nil {

@@ -65,7 +65,7 @@ var uncounted = map[string]string{
 	"former_members": "seat", "grants": "server", "host_checks": "part", "host_commands": "part", "host_deliveries": "expires",
 	"host_heads": "part", "host_intents": "expires", "host_limits": "server", "host_owners": "seat", "host_paces": "server",
 	"host_redeliveries": "expires", "host_tokens": "seat", "idempotency_keys": "expires", "identities": "seat", "installations": "seat",
-	"kb_grams": "part", "kb_indexes": "seat", "kb_links": "part", "kb_terms": "part",
+	"kb_grams": "part", "kb_indexes": "seat", "kb_keepers": "seat", "kb_proposals": "expires", "kb_links": "part", "kb_terms": "part",
 	"lane_reports": "expires", "lfs_objects": "part", "llm_prefs": "seat", "log_sinks": "seat",
 	"invitations": "expires", "issue_handoffs": "part", "issue_walks": "seat", "mail_outages": "server", "mail_refusals": "server",
 	"mails": "expires", "memberships": "seat", "merge_batches": "part", "merge_entries": "part", "merge_results": "expires",

@@ -50,6 +50,8 @@ type Policy struct {
 	Review ReviewPolicy `json:"review" yaml:"review" doc:"how agents review pull requests"`
 	// Issues says which issues of the code host become asks.
 	Issues IssuePolicy `json:"issues" yaml:"issues" doc:"which issues of the code host become asks"`
+	// Knowledge says who keeps the pages of the knowledge base.
+	Knowledge KnowledgePolicy `json:"knowledge" yaml:"knowledge" doc:"who keeps the pages of the knowledge base"`
 	// Budget limits what models may cost.
 	Budget BudgetPolicy `json:"budget" yaml:"budget" doc:"what models may cost"`
 	// Conflicts says what becomes of a task that would conflict with open work:
@@ -140,6 +142,12 @@ func (p Policy) Triages(labels []string) bool {
 // of triage.
 func (p Policy) HandsOff() bool { return p.Issues.Handoff == "auto" }
 
+// KnowledgePolicy says who keeps the pages of the knowledge base.
+type KnowledgePolicy struct {
+	_    struct{} `doc:"Who keeps the pages of the knowledge base." schema:"KnowledgePolicy"`
+	Keep string   `json:"keep" yaml:"keep" enum:"auto,off" doc:"auto: once merges have changed files that pages were written from, an agent proposes what the pages should say; off: people do"`
+}
+
 // BudgetPolicy is in US dollars; null is no limit.
 type BudgetPolicy struct {
 	_       struct{} `doc:"Limits on what models may cost, in US dollars." schema:"BudgetPolicy"`
@@ -208,6 +216,7 @@ func DefaultPolicy() Policy {
 		Approvals: ApprovalPolicy{Carry: "rebase"},
 		Review:    ReviewPolicy{Mode: "auto", MinSeverity: "medium", Block: "high"},
 		Issues:    IssuePolicy{Triage: "labelled", Label: "yardmaster", Answer: true, Handoff: "manual"},
+		Knowledge: KnowledgePolicy{Keep: "auto"},
 		Conflicts: "hold",
 	}
 }
@@ -336,6 +345,7 @@ func (p Policy) check() (msgs []string) {
 	oneOf("merge.mode", p.Merge.Mode, "ask", "auto", "never")
 	oneOf("pulls.watch", p.Pulls.Watch, "none", "labelled", "all")
 	oneOf("pulls.push", p.Pulls.Push, "ask", "auto", "never")
+	oneOf("knowledge.keep", p.Knowledge.Keep, "auto", "off")
 	oneOf("issues.triage", p.Issues.Triage, "off", "labelled", "all")
 	if n := len([]rune(p.Issues.Label)); n == 0 || n > maxLabel || strings.TrimSpace(p.Issues.Label) != p.Issues.Label {
 		msgs = append(msgs, fmt.Sprintf("issues.label must have 1 to %d characters, and no blank at its ends", maxLabel))

@@ -105,6 +105,9 @@ var judges = map[string]judge{
 	"issues.handoff": lower("issues.handoff", "issues are handed to a webhook unasked", func(p Policy) (string, int) {
 		return p.Issues.Handoff, slices.Index([]string{"manual", "auto"}, p.Issues.Handoff)
 	}),
+	"knowledge.keep": lower("knowledge.keep", "agents are had propose texts of pages unasked", func(p Policy) (string, int) {
+		return p.Knowledge.Keep, slices.Index([]string{"off", "auto"}, p.Knowledge.Keep)
+	}),
 	"budget.task_usd": greater("budget.task_usd", func(p Policy) *float64 { return p.Budget.TaskUSD }),
 	"budget.run_usd":  greater("budget.run_usd", func(p Policy) *float64 { return p.Budget.RunUSD }),
 	"instructions":    changed("instructions", "every later agent is told something else", func(p Policy) string { return p.Instructions }),

@@ -60,6 +60,7 @@ func base() Policy {
 	p.Issues.Answer = false
 	p.Instructions = "Be careful."
 	p.MCPServers = map[string]MCPServer{"tracker": {URL: "https://t.example.com", Transport: "http", TokenRef: "T"}}
+	p.Knowledge.Keep = "off"
 	return p
 }
 
@@ -150,6 +151,10 @@ var changes = map[string][]verdict{
 	},
 	"issues.label":       {{func(p *Policy) { p.Issues.Label = "other" }, "issues.label"}},
 	"issues.webhook_ref": {{func(p *Policy) { p.Issues.WebhookRef = "other" }, "issues.webhook_ref"}},
+	"knowledge.keep": {
+		{func(p *Policy) { p.Knowledge.Keep = "auto" }, "knowledge.keep"},
+		{func(p *Policy) { p.Knowledge.Keep = "off" }, ""},
+	},
 	"issues.handoff": {
 		{func(p *Policy) { p.Issues.Handoff = "auto" }, "issues.handoff"},
 		{func(p *Policy) { p.Issues.Handoff = "manual" }, ""},
@@ -210,7 +215,7 @@ func TestWeaker(t *testing.T) {
 	for _, w := range Weaker(base(), DefaultPolicy()) {
 		names = append(names, w.Field)
 	}
-	if got, want := strings.Join(names, " "), "agent.isolation approvals.carry budget.run_usd budget.task_usd checks.command instructions issues.answer merge.queue"; got != want {
+	if got, want := strings.Join(names, " "), "agent.isolation approvals.carry budget.run_usd budget.task_usd checks.command instructions issues.answer knowledge.keep merge.queue"; got != want {
 		t.Errorf("without the file %q are weaker, want %q", got, want)
 	}
 	long := DefaultPolicy()

@@ -54,6 +54,12 @@ func (s *Service) declared(tx *db.Tx, t *task.Row, r *Row, e protocol.Event) err
 			return nil
 		}
 		err = ActionProposed.Send(tx, Declaration[protocol.ActionProposed]{t, r, a})
+	case protocol.EventPage:
+		p, ok := proposed(s, r, e)
+		if !ok {
+			return nil
+		}
+		err = PageProposed.Send(tx, Declaration[protocol.PageProposed]{t, r, p})
 	default:
 		b, ok := blocker(s, r, e)
 		if !ok {
@@ -73,6 +79,14 @@ func ask(s *Service, r *Row, e protocol.Event) (protocol.AskFiled, bool) {
 	a.ID, a.Repo, a.DedupeKey = clean(a.ID, maxWord), clean(a.Repo, maxWord), clean(a.DedupeKey, maxWord)
 	a.Title, a.Body = strings.Join(strings.Fields(clean(a.Title, maxTitle)), " "), clean(a.Body, maxBody)
 	return a, ok && a.ID != "" && a.Title != "" && strings.TrimSpace(a.Body) != ""
+}
+
+func proposed(s *Service, r *Row, e protocol.Event) (protocol.PageProposed, bool) {
+	p, ok := read[protocol.PageProposed](s, r, e)
+	p.ID, p.Slug, p.Why = clean(p.ID, maxWord), clean(p.Slug, maxWord), clean(p.Why, maxError)
+	p.Title = strings.Join(strings.Fields(clean(p.Title, maxTitle)), " ")
+	p.Body, p.Add = clean(p.Body, maxBody), clean(p.Add, maxBody)
+	return p, ok && p.ID != "" && p.Slug != "" && (strings.TrimSpace(p.Body) == "") != (strings.TrimSpace(p.Add) == "")
 }
 
 func blocker(s *Service, r *Row, e protocol.Event) (protocol.BlockerDeclared, bool) {

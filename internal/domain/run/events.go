@@ -29,7 +29,7 @@ var (
 )
 
 // Declaration is a declaration of the agent of a live run: a protocol.AskFiled, a
-// protocol.ActionProposed or a protocol.BlockerDeclared.
+// protocol.ActionProposed, a protocol.PageProposed or a protocol.BlockerDeclared.
 type Declaration[T any] struct {
 	Task     *task.Row // locked
 	Run      *Row
@@ -43,6 +43,7 @@ type Declaration[T any] struct {
 var (
 	AskFiled        = event.DeclareSignal[Declaration[protocol.AskFiled]]("run.ask_filed", "An agent filed an ask.")
 	ActionProposed  = event.DeclareSignal[Declaration[protocol.ActionProposed]]("run.action_proposed", "An agent asks a person to do something to a pull request.")
+	PageProposed    = event.DeclareSignal[Declaration[protocol.PageProposed]]("run.page_proposed", "An agent proposes a text for the knowledge base.")
 	BlockerDeclared = event.DeclareSignal[Declaration[protocol.BlockerDeclared]]("run.blocker_declared", "An agent declared a blocker.")
 )
 

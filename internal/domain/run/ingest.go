@@ -192,7 +192,8 @@ func (s *Service) append(tx *db.Tx, e protocol.Envelope, out *protocol.Appended,
 func isState(e protocol.Event) bool {
 	switch e.Kind {
 	case protocol.EventAccepted, protocol.EventPrepared, protocol.EventStarted, protocol.EventPushed, protocol.EventFinished,
-		protocol.EventParked, protocol.EventResumed, protocol.EventAsk, protocol.EventBlocker, protocol.EventAction:
+		protocol.EventParked, protocol.EventResumed, protocol.EventAsk, protocol.EventBlocker, protocol.EventAction,
+		protocol.EventPage:
 		return true
 	}
 	return false
@@ -253,7 +254,7 @@ func (s *Service) apply(tx *db.Tx, t *task.Row, r *Row, e protocol.Event, at str
 		r.State, r.WokenAt = Live, nil
 		_, err := resumeRun.Exec(tx, r.ID)
 		return err
-	case protocol.EventAsk, protocol.EventBlocker, protocol.EventAction:
+	case protocol.EventAsk, protocol.EventBlocker, protocol.EventAction, protocol.EventPage:
 		return s.declared(tx, t, r, e)
 	case protocol.EventFinished:
 		f, ok := read[protocol.Finished](s, r, e)

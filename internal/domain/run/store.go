@@ -134,7 +134,7 @@ var (
 	// selectMessages reads the events of the messages to a run, oldest first.
 	selectMessages = db.Q[string](`SELECT data FROM run_events WHERE run_id = $1 AND kind = 'user.message' ORDER BY seq`)
 	countDeclared  = db.Q[int64](`SELECT COUNT(*) FROM run_events WHERE run_id = $1 AND seq <= $2
-		AND kind IN ('ask.filed', 'blocker.declared', 'action.proposed')`)
+		AND kind IN ('ask.filed', 'blocker.declared', 'action.proposed', 'page.proposed')`)
 	// selectDeclared reads the declarations of all tries of a task.
 	selectDeclared = db.Q[declaration](`SELECT r.id AS run_id, e.kind, e.data FROM runs r
 		JOIN run_events e ON e.run_id = r.id AND e.kind IN ('ask.filed', 'blocker.declared')

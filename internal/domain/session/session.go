@@ -31,7 +31,7 @@ type Session struct {
 	TaskID    *string       `json:"task_id" format:"uuid" doc:"the task of that run; null without one"`
 	Title     *string       `json:"title" example:"Make the tests pass" doc:"title of the task; null without one"`
 	Repo      *string       `json:"repo" doc:"owner/name; null: it is about no one repository"`
-	Trigger   string        `json:"trigger" enum:"task,ask,plan,check,babysit,review,question" doc:"what it came of: a task that somebody created, an ask and what triage minted for it, a plan, a check, a repair or a review of a pull request, a question about a repository"`
+	Trigger   string        `json:"trigger" enum:"task,ask,plan,check,babysit,review,question,knowledge" doc:"what it came of: a task that somebody created, an ask and what triage minted for it, a plan, a check, a repair or a review of a pull request, a question about a repository, a proposal for the knowledge base"`
 	Kind      string        `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci,triage,ask" doc:"the kind of the task, triage, or ask for a question about a repository"`
 	Provider  *llm.Provider `json:"provider" doc:"whose model it is; null before the first call"`
 	Model     *string       `json:"model" doc:"the model that was called; null before the first call"`

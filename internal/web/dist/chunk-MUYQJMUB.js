@@ -1,4 +1,8 @@
+<<<<<<<< HEAD:internal/web/dist/chunk-MUYQJMUB.js
 import{c as E,f as F}from"./chunk-776UOX3S.js";import{d as D}from"./chunk-3S5ABJHA.js";import{a as c,g as l,i as _}from"./chunk-YNMBYB5K.js";import{b as H}from"./chunk-SRYUSVVZ.js";import{b as $}from"./chunk-XQQWDVU4.js";import{v as B}from"./chunk-F5WSYBK4.js";import{a as P,bb as C,c as M,ea as S,fa as A,ha as K}from"./chunk-LBR33G34.js";import{useRef as w,useState as f}from"./vendor-V4P4C4WP.js";import{Fragment as z,jsx as i,jsxs as a}from"./vendor-V4P4C4WP.js";var h=new Map,O=t=>/^#+ +(.*)$/m.exec(t)?.[1]?.trim()??"",I=(t,e)=>(c(t,e)??"").split(`
+========
+import{c as E,f as F}from"./chunk-6JIAQOJ6.js";import{d as D}from"./chunk-R4EMGFFV.js";import{a as c,g as l,i as _}from"./chunk-EWDKJEYP.js";import{b as H}from"./chunk-GRG5PICS.js";import{b as $}from"./chunk-XQQWDVU4.js";import{v as B}from"./chunk-CTQEXDAK.js";import{$ as A,Wa as C,_ as S,a as P,ba as K,c as M}from"./chunk-QWSKD3VA.js";import{useRef as w,useState as f}from"./vendor-V4P4C4WP.js";import{Fragment as z,jsx as i,jsxs as a}from"./vendor-V4P4C4WP.js";var h=new Map,O=t=>/^#+ +(.*)$/m.exec(t)?.[1]?.trim()??"",I=(t,e)=>(c(t,e)??"").split(`
+>>>>>>>> h-know:internal/web/dist/chunk-IEBYZTZT.js
 `).map(d=>d.trim()).filter(Boolean);function se(t){let[e,d]=f(t.of),[s,g]=f(),[r,m]=f(),[v,W]=f(0),u=M.peek()+t.repo.id+"/"+(t.of?.slug??""),p=w(h.get(u)),y=w(null),G=p.current??e?.body??"",N=!!e?.body.includes(`\r
 `),k=e?.provenance.commit??void 0,R=()=>y.current.querySelector("[name=body]").value,L=n=>{let o=String(n.get("body")??"").replaceAll(`\r
 `,`

@@ -1,4 +1,8 @@
+<<<<<<<< HEAD:internal/web/dist/chunk-NKVEN62Z.js
 import{Va as d,a as P,c as x,e as S,g as F,i as L,o as A}from"./chunk-LBR33G34.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
+========
+import{Oa as d,a as P,c as x,e as S,g as F,i as L,o as A}from"./chunk-QWSKD3VA.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
+>>>>>>>> h-know:internal/web/dist/chunk-DVJHEDFU.js
 `)&&(t=t.slice(1)),this.cr=t.endsWith("\r"),this.rest+=t.replace(/\r\n?/g,`
 `);let e=[],n=0;for(let r=0;(r=this.rest.indexOf(`
 

@@ -5,6 +5,7 @@ import {
   kbPageDiff,
   kbPageGet,
   kbPageRestore,
+  kbPageUpsert,
   kbPageVersions,
   type KnowledgePage,
   type KnowledgePageDiff,
@@ -101,21 +102,43 @@ function One(p: { repo: Repository; slug: string }) {
       ) : tab === "history" ? (
         <History key={d.version} repo={p.repo} of={d} again={again} />
       ) : (
-        <Read repo={p.repo} of={d} />
+        <Read repo={p.repo} of={d} again={again} />
       )}
     </>
   );
 }
 
 // Read is the text, and beside it what one judges it by.
-function Read(p: { repo: Repository; of: KnowledgePage }) {
+function Read(p: { repo: Repository; of: KnowledgePage; again: () => void }) {
   const d = p.of,
     full = p.repo.full_name,
     from = d.provenance;
   return (
     <div class="cols">
       <div>
-        {d.stale && <Outdated of={d.stale} />}
+        {d.stale && (
+          <>
+            <Outdated of={d.stale} />
+            <Act
+              call={kbPageUpsert}
+              input={{
+                repoId: p.repo.id,
+                slug: d.slug,
+                title: d.title,
+                body: d.body,
+                links: d.links,
+                provenance: { commit: d.stale.commit, files: from.files },
+                if_version: d.version,
+              }}
+              done={() => {
+                p.again();
+                return "It is current again, as of that commit.";
+              }}
+            >
+              The page still holds
+            </Act>
+          </>
+        )}
         <Text full={full} slug={d.slug} title={d.title} body={d.body} there={d.leads_to} />
         <Raw call={kbPageGet} input={{ repoId: p.repo.id, slug: d.slug }} of={d} />
       </div>

@@ -9,6 +9,7 @@ import {
 } from "../client.gen";
 import { Editor } from "../cards/kbedit";
 import { Excerpt, placeOf, useRepository } from "../cards/kb";
+import { Proposals } from "../cards/kbproposal";
 import { Actor } from "../cards/who";
 import { useList, useOne } from "../list";
 import { go, query, setQuery, type PageProps } from "../route";
@@ -20,7 +21,7 @@ import { Status } from "../ui/status";
 import { Table } from "../ui/table";
 import { Time } from "../ui/time";
 
-const shows = ["all", "stale", "current"];
+const shows = ["all", "stale", "current", "proposals"];
 type Row = KnowledgePageRow & { id: string };
 
 export default function KnowledgeOf(p: PageProps) {
@@ -49,7 +50,7 @@ function Pages(p: { repo: Repository }) {
         repoId: p.repo.id,
         cursor,
         per_page: 100,
-        filter: show === "all" ? undefined : ["stale:" + (show === "stale")],
+        filter: show !== "stale" && show !== "current" ? undefined : ["stale:" + (show === "stale")],
       },
       { signal },
     );
@@ -79,6 +80,8 @@ function Pages(p: { repo: Repository }) {
       </Head>
       {q ? (
         <Found repo={p.repo} q={q} />
+      ) : show === "proposals" ? (
+        <Proposals repo={p.repo} />
       ) : (
         <Table
           list={list}

@@ -64,6 +64,8 @@ function said(kind: string, d: any): string {
       return `filed an ask: ${d.title ?? ""}`;
     case "action.proposed":
       return `proposes to ${d.kind ?? "act"} #${d.pull ?? "?"}: ${d.why ?? ""}`;
+    case "page.proposed":
+      return `proposes a text for the page ${d.slug ?? "?"}: ${d.why ?? ""}`;
     case "blocker.declared":
       return `needs a person: ${d.question || words(String(d.kind ?? ""))}`;
     case "outbox.refused":
