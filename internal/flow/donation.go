@@ -1,17 +1,13 @@
 package flow
 
 import (
-	"strings"
-
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/donation"
 	"yardmaster/internal/domain/grant"
-	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/overview"
 	"yardmaster/internal/domain/payment"
 	"yardmaster/internal/domain/people"
-	"yardmaster/internal/domain/template"
 )
 
 // Donations implements overview.Donations.
@@ -50,14 +46,4 @@ func (d DonationBoxes) Lendable(tx *db.Tx, boxID string) (why string, ok bool, e
 // Moved implements donation.Boxes.
 func (d DonationBoxes) Moved(tx *db.Tx, boxID, account string) error {
 	return d.Boxes.LentMoved(tx, boxID, account)
-}
-
-// lentTo are the repositories for which others have lent a key that fits a template, as a
-// demand has them.
-func lentTo(tx *db.Tx, account string, t template.Template) (string, error) {
-	ids, err := modelkey.LentTo(tx, account, wishOf(t))
-	if err != nil || len(ids) == 0 {
-		return "", err
-	}
-	return strings.Join(ids, " ") + " ", nil
 }

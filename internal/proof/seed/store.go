@@ -222,6 +222,10 @@ var (
 	// AddKey gives an account a key of a model provider, with a status, that opens nothing.
 	AddKey = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, masked, sealed, kind, status, created_at)
 		VALUES ($1, $2, 'anthropic', $1, '', '', 'metered', $3, 0)`)
+	// RestKey has a key rest until a time in microseconds for a reason, and OwnKey makes a key one
+	// of a person.
+	RestKey = db.S(`UPDATE provider_keys SET rest_until = $2, rest_since = 1, rest_why = $3 WHERE id = $1`)
+	OwnKey  = db.S(`UPDATE provider_keys SET user_id = $2 WHERE id = $1`)
 
 	// PutPref is what a person likes best in an account.
 	PutPref = db.SWith[PrefArgs](`INSERT INTO llm_prefs (account_id, user_id, provider, model, updated_at)
