@@ -65,8 +65,8 @@ func TestSeatsAreBought(t *testing.T) {
 	})
 }
 
-// Events come twice, in any order and at two nodes at once; what counts is what Stripe has now.
-func TestEventsOnlyNudge(t *testing.T) {
+// TestA15EventsOnlyNudge: events come twice, in any order and at two nodes at once; what counts is what Stripe has now.
+func TestA15EventsOnlyNudge(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
 		cus := y.customer()
@@ -103,8 +103,8 @@ func TestEventsOnlyNudge(t *testing.T) {
 	})
 }
 
-// An event that comes while the customer is read has it read once more.
-func TestNewestReadingWins(t *testing.T) {
+// TestA17NewestReadingWins: an event that comes while the customer is read has it read once more.
+func TestA17NewestReadingWins(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
 		cus := y.customer()
