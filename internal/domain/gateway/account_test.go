@@ -137,7 +137,8 @@ func (f *fixture) limited(scope string) (session string) {
 	}
 	f.write(func(tx *db.Tx) error {
 		if err := seed.Add(tx, seed.User{ID: person}, seed.Member{Account: "acme", User: person},
-			seed.Plan{ID: plan, Account: "acme", Repo: "repo"}, of, seed.Run{ID: run, Account: "acme", Task: task, Repo: "repo", Box: "box"},
+			seed.Plan{ID: plan, Account: "acme", Repo: "repo"}, of,
+			seed.Run{ID: run, Account: "acme", Task: task, Repo: "repo", Box: "box"},
 			seed.Session{ID: session, Account: "acme", Repo: "repo", Kind: kind, Run: &run, Task: &task, By: &person}); err != nil {
 			return err
 		}

@@ -70,3 +70,5 @@ func (others) SetTaskBudget(*db.Tx, string, *int64) (*int64, error) {
 func (others) Priced(tx *db.Tx, account string, m budget.Model) (bool, error) {
 	return modelkey.Priced(tx, account, m.Key, llm.Provider(m.Provider), m.Name, llm.DefaultPrices())
 }
+
+func (others) KeyLabels(tx *db.Tx) (map[string]string, error) { return modelkey.Labels(tx) }

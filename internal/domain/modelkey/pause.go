@@ -43,13 +43,6 @@ var restWords = map[string]string{
 // RestWords says why a key rests.
 func RestWords(why string) string { return restWords[why] }
 
-// mostOwn is how many people OwnServe looks at.
-const mostOwn = `100`
-
-// withOwn lists the people of an account who have a key of their own, or like a model best.
-var withOwn = db.Q[string](`SELECT user_id FROM provider_keys WHERE account_id = $1 AND user_id <> '' AND deleted_at IS NULL
-	UNION SELECT user_id FROM llm_prefs WHERE account_id = $1 ORDER BY user_id LIMIT ` + mostOwn)
-
 // OwnServe lists the people whose own work finds a key that serves now, while those of the
 // account that fit a wish rest: one of their own, or of the provider that they like best.
 func OwnServe(tx *db.Tx, account string, w Wish) (out []string, err error) {

@@ -93,9 +93,11 @@ func TestLentKeysRest(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
 		id, now := f.create(nil), time.UnixMicro(f.clock.Load())
-		need := Need{Agent: "claude", NoKey: "of the provider google", Lent: map[string]Rest{"acme-web": {Until: now.Add(time.Minute), Why: "w"}}}
+		need := Need{Agent: "claude", NoKey: "of the provider google"}
+		need.Lent = map[string]Rest{"acme-web": {Until: now.Add(time.Minute), Why: "w"}}
 		f.others.needed = &need
-		if h := f.get(id)["holds"].([]any); f.claim() != "" || len(h) != 1 || !strings.Contains(h[0].(object)["clears_when"].(string), "(w)") {
+		h := f.get(id)["holds"].([]any)
+		if f.claim() != "" || len(h) != 1 || !strings.Contains(h[0].(object)["clears_when"].(string), "(w)") {
 			t.Fatalf("holds %v", h)
 		}
 		need.Lent = map[string]Rest{"acme-web": {}}

@@ -249,6 +249,8 @@ var (
 	// LendBox gives a box of an account to a repository, or, for NULL, to the pool; TakeBoxBack ends that.
 	LendBox = db.S(`INSERT INTO donations (id, account_id, kind, repo_id, box_id, given_by, created_at)
 		VALUES (CAST($3 AS TEXT), $1, 'compute', $2, CAST($3 AS TEXT), 'user:ada', 0)`)
+	// AddGift gives a key of an account to the pool.
+	AddGift        = db.S(`INSERT INTO donations (id, account_id, kind, key_id, given_by, created_at) VALUES ($1, $2, 'llm', $3, 'user:ada', 0)`)
 	TakeBoxBack    = db.S(`UPDATE donations SET parked_at = 1, parked_why = 'cancelled' WHERE box_id = $1`)
 	DeleteTemplate = db.S(`DELETE FROM templates WHERE account_id = $1 AND name = $2`)
 )
