@@ -143,7 +143,7 @@ func demand(t template.Template, keys []modelkey.Candidate) queue.Need {
 		out.WrongProvider = string(t.Provider)
 	case !keyed:
 		out.NoKey = missingKey(t)
-	case cmp.Or(t.Model, keys[0].Provider.DefaultModel()) == "":
+	case cmp.Or(keys[0].ModelOf(t.Model), keys[0].Provider.DefaultModel()) == "":
 		out.NoModel = true
 	}
 	return out

@@ -36,7 +36,7 @@ func (s *Service) pass(ctx context.Context) error {
 }
 
 // Sweep gives unused reserves of this node back and prolongs its other
-// reservations, counts those of dead nodes as spent, frees work that has money
+// reservations, counts those of dead nodes as spent, tells of limits that are nearly spent, frees work that has money
 // again, and deletes old minutes and days. It returns the error of the database.
 func (s *Service) Sweep(ctx context.Context) error {
 	if err := s.releaseIdle(ctx, s.Clock().Add(-idleTime)); err != nil {
@@ -77,6 +77,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
+		return err
+	}
+	if err := s.warn(ctx); err != nil {
 		return err
 	}
 	return s.look(ctx)

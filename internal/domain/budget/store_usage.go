@@ -18,6 +18,7 @@ var (
 	callsByDay = db.Q[dayRow](`SELECT day, CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(unpriced) AS BIGINT) AS unpriced,
 		CAST(SUM(cost_micros) AS BIGINT) AS spent, COUNT(DISTINCT session_id) AS sessions
 		FROM spend_days WHERE account_id = $1 AND day >= $2 AND day < $3 GROUP BY day ORDER BY day`)
+	firstDay      = db.Q[*int64](`SELECT MIN(day) FROM spend_days WHERE account_id = $1`)
 	countSessions = db.Q[int64](`SELECT COUNT(DISTINCT session_id) FROM spend_days WHERE account_id = $1 AND day >= $2 AND day < $3`)
 )
 

@@ -34,6 +34,7 @@ type BillingUsage struct {
 	Tasks    []UsagePart   `json:"tasks" doc:"by the task; no name: work of no task"`
 	Plans    []UsagePart   `json:"plans" doc:"by the plan; no name: work of no plan"`
 	Gifts    []UsagePart   `json:"gifts" doc:"of calls that others made over what the account gives, by the gift, named for its repository"`
+	Forecast *Forecast     `json:"forecast" doc:"of the current month; null: of another one, or of fewer than 7 whole days"`
 
 	sheet string
 }
@@ -90,7 +91,9 @@ func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err 
 			out.sheet, err = s.sheet(tx, in.CSV, dayOf(from), dayOf(from.AddDate(0, 1, 0)))
 			return err
 		}
-		out, err = s.usageOf(tx, from)
+		if out, err = s.usageOf(tx, from); err == nil && out.Period == month(now) {
+			out.Forecast, err = s.Forecast(tx)
+		}
 		return err
 	})
 	return out, err

@@ -31,7 +31,7 @@ var owner = map[string]string{
 	"box_consents":         "domain/box",
 	"boxes":                "domain/box",
 	"budget_limits":        "domain/budget",
-	"budget_stops":         "domain/budget",
+	"budget_stops":         "domain/budget", "budget_warnings": "domain/budget",
 	"budgets":              "domain/budget",
 	"ci_broken_bases":      "domain/ci",
 	"ci_failures":          "domain/ci",
