@@ -46,7 +46,8 @@ func TestForecastOfTheLedger(t *testing.T) {
 			}
 			today := dayOf(tx.Now)
 			for _, day := range []int64{today - 8, today - 1, today} {
-				if _, err := addDay.Exec(tx, addDayArgs{AccountID: "acme", Day: day, SessionID: "s", Calls: 1, CostMicros: 4_000_000}); err != nil {
+				one := addDayArgs{AccountID: "acme", Day: day, SessionID: "s", Calls: 1, CostMicros: 4_000_000}
+				if _, err := addDay.Exec(tx, one); err != nil {
 					return err
 				}
 			}
@@ -71,7 +72,8 @@ func TestNearlySpent(t *testing.T) {
 			w.write(func(tx *db.Tx) error {
 				of := openMeterArgs{AccountID: "acme", Scope: Account, Ref: "acme", Period: month(tx.Now)}
 				_, err := openMeter.Exec(tx, of)
-				_, err1 := moveMeter.Exec(tx, moveMeterArgs{AccountID: "acme", Scope: Account, Ref: "acme", Period: of.Period, Spent: micros})
+				more := moveMeterArgs{AccountID: "acme", Scope: Account, Ref: "acme", Period: of.Period, Spent: micros}
+				_, err1 := moveMeter.Exec(tx, more)
 				return errors.Join(err, err1)
 			})
 		}
