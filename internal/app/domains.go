@@ -469,7 +469,7 @@ func (a *App) wire() parts {
 	}))
 	add(&p, dashboard.New(dashboard.Needs{DB: a.db, Due: a.due, Repos: flow.DashboardRepos{}, Logger: a.log}))
 	add(&p, donation.New(donation.Needs{
-		DB: a.db, Hub: a.hub, Keys: keys, Boxes: flow.DonationBoxes{Boxes: p.box}, Donors: flow.Donors{Payment: pays}, Prices: a.prices,
+		DB: a.db, Hub: a.hub, Keys: keys, Boxes: flow.DonationBoxes{Boxes: p.box}, Donors: pays, Prices: a.prices,
 	}))
 	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}, Tasks: p.queue, Quotas: p.quota,
 		Boxes: flow.FleetBoxes{Boxes: p.box}, Knowledge: flow.Knowledge{}}))

@@ -17,6 +17,10 @@ var usageTables = map[string][]string{
 	"models":  {"name", "spent_usd", "sessions", "calls", "unpriced_calls"},
 	"repos":   {"name", "spent_usd", "sessions", "calls", "unpriced_calls"},
 	"kinds":   {"name", "spent_usd", "sessions", "calls", "unpriced_calls"},
+	"keys":    {"id", "name", "spent_usd", "sessions", "calls", "unpriced_calls"},
+	"tasks":   {"id", "name", "spent_usd", "sessions", "calls", "unpriced_calls"},
+	"plans":   {"id", "name", "spent_usd", "sessions", "calls", "unpriced_calls"},
+	"gifts":   {"id", "name", "spent_usd", "sessions", "calls", "unpriced_calls"},
 }
 
 // unknownPrice is what stands for a sum of which no part has a known price.

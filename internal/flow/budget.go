@@ -131,3 +131,6 @@ var limitNames = map[string]string{
 	budget.Plan: "the plan's budget",
 	budget.Task: "the task's budget", budget.OwnWork: "the task's budget", budget.Run: "the budget of each run",
 }
+
+// KeyLabels implements budget.Prices.
+func (Prices) KeyLabels(tx *db.Tx) (map[string]string, error) { return modelkey.Labels(tx) }

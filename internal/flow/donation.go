@@ -1,17 +1,10 @@
 package flow
 
 import (
-	"strings"
-
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/donation"
-	"yardmaster/internal/domain/grant"
-	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/overview"
-	"yardmaster/internal/domain/payment"
-	"yardmaster/internal/domain/people"
-	"yardmaster/internal/domain/template"
 )
 
 // Donations implements overview.Donations.
@@ -21,22 +14,6 @@ type Donations struct{}
 func (Donations) Received(tx *db.Tx, repoID string) (*overview.Received, error) {
 	n, err := donation.Received(tx, repoID)
 	return &overview.Received{Money: n[donation.Money], Compute: n[donation.Compute], LLM: n[donation.LLM]}, err
-}
-
-// Donors implements donation.Donors.
-type Donors struct{ Payment *payment.Service }
-
-// Donor tells whether an account may give keys and boxes: it is of the tier self_hosted, it pays
-// for oss_donor, or an operator has given it something free that stands in for the subscription.
-func (d Donors) Donor(tx *db.Tx, account string) (bool, error) {
-	a, err := people.AccountByID(tx, account)
-	if err != nil || a.Tier == people.TierSelfHosted {
-		return err == nil, err
-	}
-	if pays, err := d.Payment.Donor(tx, account); err != nil || pays {
-		return pays, err
-	}
-	return grant.Counts(tx, account)
 }
 
 // DonationBoxes implements donation.Boxes.
@@ -50,14 +27,4 @@ func (d DonationBoxes) Lendable(tx *db.Tx, boxID string) (why string, ok bool, e
 // Moved implements donation.Boxes.
 func (d DonationBoxes) Moved(tx *db.Tx, boxID, account string) error {
 	return d.Boxes.LentMoved(tx, boxID, account)
-}
-
-// lentTo are the repositories for which others have lent a key that fits a template, as a
-// demand has them.
-func lentTo(tx *db.Tx, account string, t template.Template) (string, error) {
-	ids, err := modelkey.LentTo(tx, account, wishOf(t))
-	if err != nil || len(ids) == 0 {
-		return "", err
-	}
-	return strings.Join(ids, " ") + " ", nil
 }

@@ -3,8 +3,10 @@ package flow
 import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/operator"
 	"yardmaster/internal/domain/payment"
+	"yardmaster/internal/domain/people"
 )
 
 // LiftCap lets go on what an operator's lower cap of an account held up and the
@@ -19,5 +21,19 @@ type Spending struct{ Budgets *budget.Service }
 // Spent returns what tx.Account has spent in this month.
 func (s Spending) Spent(tx *db.Tx) (payment.Spent, error) {
 	c, err := s.Budgets.Cap(tx)
-	return payment.Spent{Period: c.Period, Spent: c.Spent, Reserved: c.Reserved, Left: c.Left}, err
+	if err != nil {
+		return payment.Spent{}, err
+	}
+	f, err := s.Budgets.Forecast(tx)
+	return payment.Spent{Period: c.Period, Spent: c.Spent, Reserved: c.Reserved, Left: c.Left, Forecast: f}, err
+}
+
+// MayGive tells whether an account may give keys and boxes without paying for it: it is of the
+// tier self_hosted, or an operator has given it something free that stands in for the subscription.
+func (Spending) MayGive(tx *db.Tx, account string) (bool, error) {
+	a, err := people.AccountByID(tx, account)
+	if err != nil || a.Tier == people.TierSelfHosted {
+		return err == nil, err
+	}
+	return grant.Counts(tx, account)
 }

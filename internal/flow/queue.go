@@ -51,8 +51,34 @@ func (QueueTemplates) Need(tx *db.Tx, acct, name string) (queue.Need, bool, erro
 		}
 	}
 	out := demand(t, keys)
-	err = lackSince(tx, acct, t, &out)
+	err = complete(tx, acct, t, keys, &out)
 	return out, true, err
+}
+
+// complete adds to a demand which keys rest, or since when it is one that the account cannot
+// meet.
+func complete(tx *db.Tx, acct string, t template.Template, keys []modelkey.Candidate, n *queue.Need) (err error) {
+	if n.Rest = restOf(modelkey.PauseOf(keys, tx.Now)); n.Rest.Until.IsZero() {
+		return lackSince(tx, acct, t, n)
+	}
+	if n.Own, err = modelkey.OwnServe(tx, acct, wishOf(t)); err != nil {
+		return err
+	}
+	return lentFor(tx, acct, t, n)
+}
+
+func restOf(p modelkey.Pause) queue.Rest {
+	return queue.Rest{Since: p.Since, Until: p.Until, Why: modelkey.RestWords(p.Why), Passes: p.Passes()}
+}
+
+// lentFor adds to a demand for which repositories others have lent a key that fits.
+func lentFor(tx *db.Tx, acct string, t template.Template, n *queue.Need) error {
+	all, err := modelkey.LentTo(tx, acct, wishOf(t))
+	n.Lent = make(map[string]queue.Rest, len(all))
+	for repoID, p := range all {
+		n.Lent[repoID] = restOf(p)
+	}
+	return err
 }
 
 // lackSince completes a demand that the account cannot meet: since when. A template may have
@@ -71,8 +97,7 @@ func lackSince(tx *db.Tx, acct string, t template.Template, n *queue.Need) error
 	if err != nil || n.NoKey == "" {
 		return err
 	}
-	n.Lent, err = lentTo(tx, acct, t)
-	return err
+	return lentFor(tx, acct, t, n)
 }
 
 // Needs is Need for several templates, by name.
@@ -89,7 +114,7 @@ func (QueueTemplates) Needs(tx *db.Tx, acct string, names []string) (map[string]
 	}
 	for i, t := range all {
 		n := demand(t, keys[i])
-		if err := lackSince(tx, acct, t, &n); err != nil {
+		if err := complete(tx, acct, t, keys[i], &n); err != nil {
 			return nil, err
 		}
 		out[t.Name] = n
@@ -118,7 +143,7 @@ func demand(t template.Template, keys []modelkey.Candidate) queue.Need {
 		out.WrongProvider = string(t.Provider)
 	case !keyed:
 		out.NoKey = missingKey(t)
-	case cmp.Or(t.Model, keys[0].Provider.DefaultModel()) == "":
+	case cmp.Or(keys[0].ModelOf(t.Model), keys[0].Provider.DefaultModel()) == "":
 		out.NoModel = true
 	}
 	return out

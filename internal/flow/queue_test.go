@@ -1,10 +1,15 @@
 package flow
 
 import (
+	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
 	"yardmaster/internal/event"
@@ -103,5 +108,55 @@ func TestQueueOfAsksAndRungs(t *testing.T) {
 			}
 			return err
 		})
+	})
+}
+
+// A template rests as long as every key that fits does: those of the account, and not those of
+// whoever has one of their own.
+func TestNeedOfRestingKeys(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, tx *db.Tx) {
+		in := func(d time.Duration) int64 { return tx.Now.Add(d).UnixMicro() }
+		for _, id := range []string{"one", "two", "hers"} {
+			if _, err := seed.AddKey.Exec(tx, id, "acme", "ok"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		do := func(s db.Stmt, args ...any) {
+			t.Helper()
+			if _, err := s.Exec(tx, args...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		need := func() queue.Need {
+			t.Helper()
+			n, ok, err := QueueTemplates{}.Need(tx, "acme", template.Default)
+			all, err2 := QueueTemplates{}.Needs(tx, "acme", []string{template.Default})
+			if err != nil || err2 != nil || !ok || !reflect.DeepEqual(all[template.Default], n) {
+				t.Fatalf("%+v, %+v, %v, %v", n, all, err, err2)
+			}
+			return n
+		}
+		do(seed.OwnKey, "hers", "ann")
+		do(seed.RestKey, "one", in(time.Hour), modelkey.Exhausted)
+		if n := need(); !n.Rest.Until.IsZero() || n.NoKey != "" {
+			t.Errorf("one of two rests: %+v", n)
+		}
+		do(seed.RestKey, "two", in(time.Minute), modelkey.RateLimited)
+		if n := need(); n.Rest.Until.UnixMicro() != in(time.Minute) || !n.Rest.Passes || !slices.Equal(n.Own, []string{"ann"}) {
+			t.Errorf("both rest: %+v", n)
+		}
+		do(seed.RestKey, "hers", in(time.Minute), modelkey.Refused)
+		if n := need(); n.Rest.Until.IsZero() || n.Own != nil {
+			t.Errorf("hers rests too: %+v", n)
+		}
+		do(seed.RestKey, "two", in(2*time.Hour), modelkey.RateLimited)
+		if n := need(); n.Rest.Until.UnixMicro() != in(time.Hour) || n.Rest.Passes {
+			t.Errorf("the spent one is the first: %+v", n)
+		}
+		do(seed.RestKey, "two", in(-time.Second), modelkey.RateLimited)
+		if n := need(); !n.Rest.Until.IsZero() {
+			t.Errorf("one may be tried again: %+v", n)
+		}
 	})
 }

@@ -128,7 +128,11 @@ func (ReviewModels) Resolve(tx *db.Tx, named, work, prID string) (name, gap stri
 	case t.Agent == template.Command:
 		return t.Name, review.GapUnresolved, nil
 	}
-	keys, err := modelkey.Candidates(tx, tx.Account, wishOf(t))
+	wish := wishOf(t)
+	if wish.Repo, err = pull.RepoOf(tx, prID); err != nil { // for which others may have lent keys
+		return "", "", err
+	}
+	keys, err := modelkey.Candidates(tx, tx.Account, wish)
 	if err != nil {
 		return "", "", err
 	}

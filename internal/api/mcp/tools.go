@@ -166,7 +166,7 @@ func (s *Server) list(scopes policy.Set) (jsontext.Value, error) {
 type called struct {
 	ResultType string         `json:"resultType,omitempty"`
 	Content    []text         `json:"content"`
-	Structured jsontext.Value `json:"structuredContent"`
+	Structured jsontext.Value `json:"structuredContent,omitempty"`
 	IsError    bool           `json:"isError"`
 	Meta       map[string]any `json:"_meta,omitempty"`
 }
@@ -200,6 +200,9 @@ func (x *exchange) tool(ctx context.Context, f *frame) (any, *rpcError) {
 	x.ran = &a
 	body := bytes.TrimSpace(a.Body)
 	r := called{Content: []text{{"text", string(body)}}, Structured: body, IsError: a.Status >= 400}
+	if !r.Structured.IsValid() { // it is a text
+		r.Structured = nil
+	}
 	if x.call.Header("Mcp-Protocol-Version") == modern {
 		r.ResultType = "complete"
 	}

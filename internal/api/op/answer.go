@@ -45,6 +45,10 @@ func (a *Answer) encode(o *Op, out any) error {
 	case *Asset:
 		a.Status, a.ContentType, a.Body, a.Asset = 200, r.ContentType, r.Body, r
 		return nil
+	case Texter:
+		if kind, text := r.Text(); kind != "" {
+			a.ContentType, out = kind, text
+		}
 	case Reply:
 		if r.Status != 0 {
 			a.Status = r.Status

@@ -4,6 +4,7 @@ package act
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"maps"
 	"net/http"
@@ -302,7 +303,7 @@ func (a Act) Define(fl *flag.FlagSet) tree.Action {
 		if err := a.nothingThere(b, plain, was); err != nil {
 			return err
 		}
-		if out.ForPrograms() {
+		if sheet := len(b) > 0 && !json.Valid(b); sheet || out.ForPrograms() {
 			return out.Print(os.Stdout, b)
 		}
 		a.flags = retold(fl, repo)

@@ -24,8 +24,10 @@
 //   - stop.go: work that may make no further call
 //   - goon.go: when such work goes on
 //   - loop.go: reservations of dead nodes
+//   - forecast.go, warn.go: what a month will cost, and limits that are nearly spent
+//   - usage.go, sheet.go: what was spent, part by part, and as a sheet
 //   - ops.go, events.go: capabilities, events and signals
-//   - store.go, store_stop.go: the statements
+//   - store.go, store_stop.go, store_usage.go: the statements
 package budget
 
 import (

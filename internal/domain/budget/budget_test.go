@@ -152,7 +152,9 @@ func (w *world) meters() map[string]meterRow {
 
 func (w *world) settle(s *Service, session string, reserved, cost int64) {
 	w.t.Helper()
-	w.write(func(tx *db.Tx) error { return s.Settle(tx, []Call{{session, "acme", reserved, &cost}}) })
+	w.write(func(tx *db.Tx) error {
+		return s.Settle(tx, []Call{{Session: session, Account: "acme", Reserved: reserved, Cost: &cost}})
+	})
 }
 
 func TestCallCountsOnEveryMeter(t *testing.T) {
@@ -392,11 +394,11 @@ func TestNeverOvershot(t *testing.T) {
 					}
 					switch cost := rnd.Int64N(n + 1); rnd.IntN(10) {
 					case 0:
-						s.Abandon([]Call{{session, "acme", n, nil}})
+						s.Abandon([]Call{{Session: session, Account: "acme", Reserved: n, Cost: nil}})
 					case 1:
-						w.settleNow(s, Call{session, "acme", n, nil})
+						w.settleNow(s, Call{Session: session, Account: "acme", Reserved: n, Cost: nil})
 					default:
-						w.settleNow(s, Call{session, "acme", n, &cost})
+						w.settleNow(s, Call{Session: session, Account: "acme", Reserved: n, Cost: &cost})
 					}
 					if m := w.meters()["task task"]; m.Reserved+m.Spent > limit {
 						t.Errorf("seed %d: %d set aside and %d spent of %d", seed, m.Reserved, m.Spent, int64(limit))
@@ -460,4 +462,9 @@ func TestCallWaitsForTheCostOfTheOneBefore(t *testing.T) {
 			t.Errorf("%d, %v, halted %v", a.n, a.err, w.halted)
 		}
 	})
+}
+
+// KeyLabels is part of Prices: there are a key of the account, and one of a member.
+func (*world) KeyLabels(*db.Tx) (map[string]string, error) {
+	return map[string]string{"team": "team", "hers": ""}, nil
 }

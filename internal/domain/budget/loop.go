@@ -36,14 +36,17 @@ func (s *Service) pass(ctx context.Context) error {
 }
 
 // Sweep gives unused reserves of this node back and prolongs its other
-// reservations, counts those of dead nodes as spent, frees work that has money
-// again, and deletes old minutes. It returns the error of the database.
+// reservations, counts those of dead nodes as spent, tells of limits that are nearly spent, frees work that has money
+// again, and deletes old minutes and days. It returns the error of the database.
 func (s *Service) Sweep(ctx context.Context) error {
 	if err := s.releaseIdle(ctx, s.Clock().Add(-idleTime)); err != nil {
 		return err
 	}
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
 		if _, err := dropMinutes.Exec(tx, tx.Now.Add(-minutesTime)); err != nil {
+			return err
+		}
+		if _, err := dropDays.Exec(tx, dayOf(tx.Now.Add(-minutesTime))); err != nil {
 			return err
 		}
 		if _, err := keepAlive.Exec(tx, s.Node, tx.Now.Add(leaseTime)); err != nil {
@@ -74,6 +77,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
+		return err
+	}
+	if err := s.warn(ctx); err != nil {
 		return err
 	}
 	return s.look(ctx)

@@ -2,7 +2,6 @@ package budget
 
 import (
 	"context"
-	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
@@ -39,8 +38,8 @@ func (s *Service) Ops() []op.Op {
 		}, s.memberSet),
 		op.New(op.Row{
 			ID: "billing.usage", Method: "GET", Path: "/v1/billing/usage", Group: group, Rule: policy.Require(policy.ReadUsage),
-			Summary: "What models cost the account in a month, member by member",
-			Doc:     "Spending is kept for good, numbers of calls for about three months.",
+			Summary: "What models cost the account in a month, part by part, as JSON or CSV",
+			Doc:     "Spending is kept for good, its parts and numbers of calls for about three months.",
 		}, s.usage),
 		op.New(op.Row{
 			ID: "task.budget_set", Method: "PUT", Path: "/v1/tasks/{id}/budget", Group: "Tasks", Rule: policy.Require(policy.WriteTasks),
@@ -164,119 +163,6 @@ func (s *Service) memberSet(ctx context.Context, in memberIn) (MemberCap, error)
 		return s.setLimit(tx, Member, in.UserID, memberSetEvent, to)
 	})
 	return out, err
-}
-
-type usageIn struct {
-	Month string `json:"month,omitempty" pattern:"^[0-9]{4}-(0[1-9]|1[0-2])$" says:"must have the form YYYY-MM" example:"2026-03" doc:"YYYY-MM in UTC; the current one unless given"`
-}
-
-// BillingUsage is the cost of models to an account in a month.
-type BillingUsage struct {
-	_        struct{}      `doc:"What models cost an account in a month." schema:"BillingUsage"`
-	Period   string        `json:"period" example:"2026-03" doc:"the month, YYYY-MM in UTC"`
-	Spent    string        `json:"spent_usd" format:"decimal" example:"112.40" doc:"decimal US dollars; of calls with a known price"`
-	Reserved string        `json:"reserved_usd" format:"decimal" example:"1.20" doc:"decimal US dollars; set aside for calls under way"`
-	Sessions *int64        `json:"sessions" example:"84" doc:"sessions that called a model; kept for about three months, null before"`
-	Calls    *int64        `json:"calls" example:"1310" doc:"calls of models; kept for about three months, null before"`
-	Unpriced *int64        `json:"unpriced_calls" example:"0" doc:"calls of models without a known price"`
-	Days     []UsageDay    `json:"days" doc:"by the day in UTC, oldest first, those with a call only; kept for about three months, empty before"`
-	Members  []MemberUsage `json:"members" doc:"by login; what nobody asked for is in the account's sum only"`
-	Models   []UsagePart   `json:"models" doc:"by the model of the session, dearest first; kept for about three months, empty before"`
-	Repos    []UsagePart   `json:"repos" doc:"by the repository of the work, dearest first; kept for about three months, empty before"`
-	Kinds    []UsagePart   `json:"kinds" doc:"by the kind of session, dearest first; kept for about three months, empty before"`
-}
-
-// UsageDay is the cost of the calls of one day.
-type UsageDay struct {
-	_        struct{} `doc:"What the calls of one day cost." schema:"UsageDay"`
-	Day      string   `json:"day" format:"date" example:"2026-03-10" doc:"YYYY-MM-DD, in UTC"`
-	Spent    string   `json:"spent_usd" format:"decimal" example:"4.10" doc:"decimal US dollars; of calls with a known price"`
-	Calls    int64    `json:"calls" example:"31" doc:"calls of models"`
-	Unpriced int64    `json:"unpriced_calls" example:"0" doc:"calls without a known price"`
-}
-
-// UsagePart is the cost of the calls of one model, for one repository, or in sessions of one kind.
-type UsagePart struct {
-	_        struct{} `doc:"What the calls of one model, for one repository, or in sessions of one kind, cost in the month." schema:"UsagePart"`
-	Name     *string  `json:"name" example:"claude-opus-4-5" doc:"the model, owner/name, or the kind; null: none was named"`
-	Spent    string   `json:"spent_usd" format:"decimal" example:"41.10" doc:"decimal US dollars; of calls with a known price"`
-	Sessions int64    `json:"sessions" example:"12" doc:"sessions that called a model"`
-	Calls    int64    `json:"calls" example:"310" doc:"calls of models"`
-	Unpriced int64    `json:"unpriced_calls" example:"0" doc:"calls without a known price"`
-}
-
-// MemberUsage is the cost of the work that a member asked for, and of all that
-// followed from it.
-type MemberUsage struct {
-	_        struct{} `doc:"What the work that one member filed cost in the month." schema:"MemberUsage"`
-	UserID   string   `json:"user_id" format:"uuid" doc:"id of the member"`
-	Login    string   `json:"login" example:"ada" doc:"login of the member"`
-	Spent    string   `json:"spent_usd" format:"decimal" example:"41.10" doc:"decimal US dollars"`
-	Reserved string   `json:"reserved_usd" format:"decimal" example:"0.30" doc:"decimal US dollars, set aside for calls under way"`
-	CapUSD   *float64 `json:"cap_usd" example:"50" doc:"the member's cap, in US dollars a month; null: none"`
-}
-
-func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err error) {
-	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		from := time.Date(tx.Now.UTC().Year(), tx.Now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
-		if in.Month != "" {
-			if from, err = time.Parse("2006-01", in.Month); err != nil {
-				return fault.Field("month", "is not a month such as 2026-01")
-			}
-		}
-		out = BillingUsage{Period: month(from), Members: []MemberUsage{}, Models: []UsagePart{}, Repos: []UsagePart{}, Kinds: []UsagePart{},
-			Days: []UsageDay{}}
-		b, _, err := selectBalance.Maybe(tx, selectBalanceArgs{
-			AccountID: tx.Account, Scope: Account, Ref: tx.Account, Period: out.Period,
-		})
-		if err != nil {
-			return err
-		}
-		out.Spent, out.Reserved = money.Dollars(b.Spent), money.Dollars(b.Reserved)
-		if to := from.AddDate(0, 1, 0); tx.Now.Sub(from) < minutesTime {
-			c, err := selectCalls.One(tx, tx.Account, from, to)
-			if err != nil {
-				return err
-			}
-			out.Sessions, out.Calls, out.Unpriced = &c.Sessions, &c.Calls, &c.Unpriced
-			days, err := callsByDay.All(tx, tx.Account, from, to)
-			if err != nil {
-				return err
-			}
-			out.Days = append(out.Days, usageDays(days)...)
-			for _, part := range []struct {
-				sums db.Query[partRow]
-				into *[]UsagePart
-			}{{callsByModel, &out.Models}, {callsByRepo, &out.Repos}, {callsByKind, &out.Kinds}} {
-				rows, err := part.sums.All(tx, tx.Account, from, to)
-				if err != nil {
-					return err
-				}
-				*part.into = append(*part.into, usageParts(rows)...)
-			}
-		}
-		members, err := usageOfMembers(tx, out.Period)
-		out.Members = append(out.Members, members...)
-		return err
-	})
-	return out, err
-}
-
-func usageDays(rows []dayRow) []UsageDay {
-	out := make([]UsageDay, len(rows))
-	for i, r := range rows {
-		day := time.Unix(r.Day*daySeconds, 0).UTC().Format(time.DateOnly)
-		out[i] = UsageDay{Day: day, Spent: money.Dollars(r.Spent), Calls: r.Calls, Unpriced: r.Unpriced}
-	}
-	return out
-}
-
-func usageParts(rows []partRow) []UsagePart {
-	out := make([]UsagePart, len(rows))
-	for i, r := range rows {
-		out[i] = UsagePart{Name: r.Name, Spent: money.Dollars(r.Spent), Sessions: r.Sessions, Calls: r.Calls, Unpriced: r.Unpriced}
-	}
-	return out
 }
 
 type taskIn struct {

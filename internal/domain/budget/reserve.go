@@ -27,6 +27,9 @@ type Work interface {
 type Prices interface {
 	// Priced tells whether a model that had no price has one now.
 	Priced(tx *db.Tx, account string, m Model) (bool, error)
+	// KeyLabels are the labels of the keys that tx.Account has had, by id, those of its
+	// members as empty ones.
+	KeyLabels(tx *db.Tx) (map[string]string, error)
 }
 
 // Needs are the dependencies of Service.

@@ -15,6 +15,8 @@ type Call struct {
 	Account  string
 	Reserved int64
 	Cost     *int64 // micro-dollars; nil: it had no price
+
+	Key, Provider, Model string // over which key, and who answered
 }
 
 // Settle stores the cost of calls, in the transaction that counts them in their
@@ -47,6 +49,9 @@ func (s *Service) Settle(tx *db.Tx, calls []Call) error {
 		}); err != nil {
 			return err
 		}
+		if err := a.storeDays(tx); err != nil {
+			return err
+		}
 		if err := s.spend(tx, a); err != nil {
 			return err
 		}
@@ -71,14 +76,44 @@ type sum struct {
 	cost             int64
 	stored           reservation
 	known            bool // there is a reservation
+	parts            map[answered]spentPart
+}
+
+// answered is over which key a call went, and who has answered it.
+type answered struct{ key, provider, model string }
+
+type spentPart struct{ calls, unpriced, cost int64 }
+
+// storeDays counts the calls in the ledger of days.
+func (a *sum) storeDays(tx *db.Tx) error {
+	order := slices.SortedFunc(maps.Keys(a.parts), func(x, y answered) int {
+		return cmp.Or(cmp.Compare(x.key, y.key), cmp.Compare(x.provider, y.provider), cmp.Compare(x.model, y.model))
+	})
+	for _, by := range order {
+		p := a.parts[by]
+		if _, err := addDay.Exec(tx, addDayArgs{
+			AccountID: a.account, Day: dayOf(tx.Now), SessionID: a.session, KeyID: by.key, Provider: by.provider, Model: by.model,
+			Calls: p.calls, Unpriced: p.unpriced, CostMicros: p.cost,
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *sum) add(c Call) {
-	if a.calls++; c.Cost == nil {
-		a.unpriced++
-		return
+	by := answered{c.Key, c.Provider, c.Model}
+	p := a.parts[by]
+	a.calls, p.calls = a.calls+1, p.calls+1
+	if c.Cost == nil {
+		a.unpriced, p.unpriced = a.unpriced+1, p.unpriced+1
+	} else {
+		a.cost, p.cost = a.cost+*c.Cost, p.cost+*c.Cost
 	}
-	a.cost += *c.Cost
+	if a.parts == nil {
+		a.parts = map[answered]spentPart{}
+	}
+	a.parts[by] = p
 }
 
 // costOrNone is nil if no call had a price.

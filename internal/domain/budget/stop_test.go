@@ -99,7 +99,9 @@ func TestUnpricedModelsAreHeld(t *testing.T) {
 				t.Errorf("%v without a limit", err)
 			}
 		}
-		w.write(func(tx *db.Tx) error { return s.Settle(tx, []Call{{"s1", "acme", 0, nil}, {"s1", "acme", 0, nil}}) })
+		w.write(func(tx *db.Tx) error {
+			return s.Settle(tx, []Call{{Session: "s1", Account: "acme"}, {Session: "s1", Account: "acme"}})
+		})
 		if err := s.Close(t.Context()); err != nil || len(s.reserves) != 0 {
 			t.Errorf("%v, %d reserves are left", err, len(s.reserves))
 		}

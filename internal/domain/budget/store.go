@@ -112,36 +112,7 @@ var (
 	balancesOfMembers = db.Q[memberBalance](`SELECT ref, reserved, spent FROM budgets
 		WHERE account_id = $1 AND scope = 'member' AND period = $2`)
 	limitsOfMembers = db.Q[limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = $1 AND scope = 'member'`)
-	selectCalls     = db.Q[callRow](`SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT) AS calls,
-		CAST(COALESCE(SUM(unpriced), 0) AS BIGINT) AS unpriced, COUNT(DISTINCT session_id) AS sessions FROM spend_minutes
-		WHERE account_id = $1 AND minute >= $2 AND minute < $3`)
-
-	callsByModel = db.Q[partRow](`SELECT s.model AS name` + partColumns + `GROUP BY s.model ORDER BY spent DESC, calls DESC, s.model LIMIT 100`)
-	callsByRepo  = db.Q[partRow](`SELECT r.owner || '/' || r.name AS name` + partColumns + `GROUP BY r.owner || '/' || r.name
-		ORDER BY spent DESC, calls DESC, name LIMIT 100`)
-	callsByKind = db.Q[partRow](`SELECT s.kind AS name` + partColumns + `GROUP BY s.kind ORDER BY spent DESC, calls DESC, s.kind LIMIT 100`)
-	// callsByDay divides what is a number of microseconds.
-	callsByDay = db.Q[dayRow](`SELECT minute / 86400000000 AS day, CAST(SUM(calls) AS BIGINT) AS calls,
-		CAST(SUM(unpriced) AS BIGINT) AS unpriced, CAST(COALESCE(SUM(cost_micros), 0) AS BIGINT) AS spent
-		FROM spend_minutes WHERE account_id = $1 AND minute >= $2 AND minute < $3 GROUP BY 1 ORDER BY 1`)
 )
-
-// dayRow is the calls of one day, which is counted from 1970.
-type dayRow struct{ Day, Calls, Unpriced, Spent int64 }
-
-const daySeconds = 24 * 60 * 60
-
-// partColumns count the calls of a part of the ledger of minutes.
-const partColumns = `, CAST(SUM(m.calls) AS BIGINT) AS calls, CAST(SUM(m.unpriced) AS BIGINT) AS unpriced,
-	CAST(COALESCE(SUM(m.cost_micros), 0) AS BIGINT) AS spent, COUNT(DISTINCT m.session_id) AS sessions
-	FROM spend_minutes m LEFT JOIN sessions s ON s.id = m.session_id LEFT JOIN repos r ON r.id = s.repo_id
-	WHERE m.account_id = $1 AND m.minute >= $2 AND m.minute < $3 `
-
-// partRow is the calls of one model, for one repository, or in sessions of one kind.
-type partRow struct {
-	Name                             *string
-	Calls, Unpriced, Spent, Sessions int64
-}
 
 // PlanLimit is what the tasks of a plan of tx.Account may spend together, in micro-dollars;
 // nil without a limit.
@@ -201,7 +172,6 @@ type (
 		TaskID string
 		Micros int64
 	}
-	callRow struct{ Calls, Unpriced, Sessions int64 }
 )
 
 // lockBalances reads the balances of meters and locks them, and opens those meters

@@ -96,3 +96,23 @@ func Stops(tx *db.Tx, ids []string) ([]Stop, error) {
 		FROM budget_stops b JOIN accounts a ON a.id = b.account_id
 		LEFT JOIN tasks w ON b.scope IN ('task', 'work') AND w.id = b.ref AND w.account_id = b.account_id WHERE b.account_id = `, tx.Account).In("b.id", ids))
 }
+
+// spentNearly is the condition that four fifths of the limit l are spent by b, of which nobody was
+// told by w.
+const spentNearly = ` LEFT JOIN budget_warnings w ON w.account_id = l.account_id AND w.scope = l.scope AND w.ref = l.ref AND w.period = b.period
+	WHERE l.micros > 0 AND b.spent * 5 >= l.micros * 4 AND (w.micros IS NULL OR w.micros <> l.micros)`
+
+var (
+	// nearLimits is asked for all accounts, with the month.
+	nearLimits = db.Q[nearly](`SELECT l.account_id, l.scope, l.ref, b.period, l.micros, b.spent FROM budget_limits l
+		JOIN budgets b ON b.account_id = l.account_id AND b.scope = l.scope AND b.ref = l.ref
+		AND b.period = CASE l.scope WHEN '` + Plan + `' THEN '' ELSE $1 END` + spentNearly + `
+		UNION ALL SELECT l.account_id, l.scope, l.ref, b.period, l.micros, b.spent FROM (
+			SELECT id AS account_id, '` + nearOperator + `' AS scope, id AS ref, spend_cap_micros AS micros FROM accounts
+			WHERE spend_cap_micros IS NOT NULL) l
+		JOIN budgets b ON b.account_id = l.account_id AND b.scope = '` + Account + `' AND b.ref = l.ref AND b.period = $1` + spentNearly + `
+		ORDER BY 1, 2, 3 LIMIT 100`)
+	noteWarning = db.SWith[nearly](`INSERT INTO budget_warnings (account_id, scope, ref, period, micros)
+		VALUES (:account_id, :scope, :ref, :period, :micros)
+		ON CONFLICT (account_id, scope, ref, period) DO UPDATE SET micros = EXCLUDED.micros WHERE budget_warnings.micros <> EXCLUDED.micros`)
+)

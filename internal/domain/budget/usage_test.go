@@ -1,85 +1,170 @@
 package budget
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/proof/seed"
 )
 
-// TestUsageParts holds that the ledger of a month is added up by model, repository, kind and day,
-// dearest first, with nothing of another month or account.
+// aLedger fills the ledger of March with calls of the account acme, and of another one.
+func aLedger(tx *db.Tx) error {
+	ann, plan, task, other := "ann", "the-plan", "the-task", "other-task"
+	if err := seed.Add(tx, seed.Account{ID: "rival"}, seed.User{ID: "ann"}, seed.Repo{ID: "other", Account: "acme"},
+		seed.Repo{ID: "theirs", Account: "rival"}, seed.Plan{ID: plan, Account: "acme", Repo: "repo"},
+		seed.Task{ID: task, Account: "acme", Repo: "repo", Title: "=cmd()", By: &ann}, seed.Task{ID: other, Account: "acme", Repo: "repo"},
+		seed.Session{ID: "m1", Account: "acme", Repo: "repo", Task: &task},
+		seed.Session{ID: "m2", Account: "acme", Repo: "repo", Kind: "review", Task: &other},
+		seed.Session{ID: "m4", Account: "acme", Repo: "other", By: &ann},
+		seed.Session{ID: "m5", Account: "rival", Repo: "theirs"}); err != nil {
+		return err
+	}
+	_, err := seed.SetPlan.Exec(tx, task, nil, plan)
+	_, err1 := seed.AddKey.Exec(tx, "team", "acme", "ok")
+	_, err2 := seed.AddKey.Exec(tx, "hers", "acme", "ok")
+	_, err3 := seed.OwnKey.Exec(tx, "hers", "ann")
+	_, err4 := seed.AddGift.Exec(tx, "a-gift", "acme", "team")
+	if err := errors.Join(err, err1, err2, err3, err4); err != nil {
+		return err
+	}
+	march := dayOf(time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC))
+	for _, d := range []addDayArgs{
+		{AccountID: "acme", Day: march - 1, SessionID: "m4", Model: "large", Provider: "p", Calls: 3, Unpriced: 3},
+		{AccountID: "acme", Day: march, SessionID: "m1", KeyID: "team", Model: "small", Calls: 2, CostMicros: 1_000_000},
+		{AccountID: "acme", Day: march, SessionID: "m1", KeyID: "team", Model: "small", Calls: 1, Unpriced: 1},
+		{AccountID: "acme", Day: march, SessionID: "m2", KeyID: "hers", Model: "large", Provider: "p", Calls: 1, CostMicros: 2_000_000},
+		{AccountID: "acme", Day: march, SessionID: "m4", KeyID: "team", Model: "large", Provider: "p", Calls: 1, CostMicros: 500_000},
+		{AccountID: "acme", Day: march, SessionID: "a-gift", KeyID: "team", Model: "small", Calls: 4, CostMicros: 250_000},
+		{AccountID: "acme", Day: march + 31, SessionID: "m2", Model: "large", Calls: 9, CostMicros: 9_000_000},
+		{AccountID: "rival", Day: march, SessionID: "m5", Model: "large", Calls: 7, CostMicros: 7_000_000},
+	} {
+		if _, err := addDay.Exec(tx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestUsageParts holds that the ledger of a month is added up by each of its parts, dearest
+// first, with nothing of another month or account.
 func TestUsageParts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, nil, func(t *testing.T, w *world) {
-		march := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 		w.write(func(tx *db.Tx) error {
-			if err := seed.Add(tx, seed.Account{ID: "rival"}, seed.Repo{ID: "other", Account: "acme"},
-				seed.Repo{ID: "theirs", Account: "rival"},
-				seed.Session{ID: "m1", Account: "acme", Repo: "repo", Model: "small"},
-				seed.Session{ID: "m2", Account: "acme", Repo: "repo", Model: "large", Kind: "review"},
-				seed.Session{ID: "m4", Account: "acme", Repo: "other", Model: "large"},
-				seed.Session{ID: "m5", Account: "rival", Repo: "theirs", Model: "large"}); err != nil {
+			if err := aLedger(tx); err != nil {
 				return err
 			}
-			for _, m := range []addMinuteArgs{
-				{AccountID: "acme", Minute: march.Add(-12*time.Hour - time.Minute), SessionID: "m4", Calls: 3, Unpriced: 3},
-				{AccountID: "acme", Minute: march, SessionID: "m1", Calls: 2, CostMicros: new(int64(1_000_000))},
-				{AccountID: "acme", Minute: march.Add(time.Minute), SessionID: "m1", Calls: 1, Unpriced: 1},
-				{AccountID: "acme", Minute: march, SessionID: "m2", Calls: 1, CostMicros: new(int64(2_000_000))},
-				{AccountID: "acme", Minute: march, SessionID: "m4", Calls: 1, CostMicros: new(int64(500_000))},
-				{AccountID: "acme", Minute: march.AddDate(0, 1, 0), SessionID: "m2", Calls: 9, CostMicros: new(int64(9_000_000))},
-				{AccountID: "rival", Minute: march, SessionID: "m5", Calls: 7, CostMicros: new(int64(7_000_000))},
+			from, s := dayOf(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)), w.node()
+			tx.Account = "acme"
+			for by, want := range map[string]string{
+				"model":  "p large 2.50 2 5 3, small 1.25 2 7 1",
+				"repo":   "repo acme/repo 3.00 2 4 1, other acme/other 0.50 1 4 3, 0.25 1 4 0",
+				"kind":   "review 2.00 1 1 0, triage 1.50 2 7 4, 0.25 1 4 0",
+				"member": "2.25 2 5 0, ann 1.50 2 7 4",
+				"task":   "other-task other-task 2.00 1 1 0, the-task =cmd() 1.00 1 3 1, 0.75 2 8 3",
+				"plan":   "2.75 3 9 3, the-plan t 1.00 1 3 1",
+				"key":    "keys of members 2.00 1 1 0, team team 1.75 3 8 1, 0.00 1 3 3",
+				"gift":   "a-gift pool 0.25 1 4 0",
 			} {
-				if _, err := addMinute.Exec(tx, m); err != nil {
+				rows, err := s.partsBy(tx, by, false, from, from+31)
+				if err != nil {
 					return err
 				}
+				var got []string
+				for _, p := range usageParts(rows) {
+					var words []string
+					for _, word := range []*string{p.ID, p.Name} {
+						if word != nil {
+							words = append(words, *word)
+						}
+					}
+					words = append(words, fmt.Sprintf("%s %d %d %d", p.Spent, p.Sessions, p.Calls, p.Unpriced))
+					got = append(got, strings.Join(words, " "))
+				}
+				if got := strings.Join(got, ", "); got != want {
+					t.Errorf("by %s: %s\nnot %s", by, got, want)
+				}
 			}
-			from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-			models, err := callsByModel.All(tx, "acme", from, from.AddDate(0, 1, 0))
-			if err != nil {
-				return err
-			}
-			want(t, "models", usageParts(models), part("large", "2.50", 2, 5, 3), part("small", "1.00", 1, 3, 1))
-			repos, err := callsByRepo.All(tx, "acme", from, from.AddDate(0, 1, 0))
-			want(t, "repositories", usageParts(repos), part("acme/repo", "3.00", 2, 4, 1), part("acme/other", "0.50", 1, 4, 3))
-			if err != nil {
-				return err
-			}
-			kinds, err := callsByKind.All(tx, "acme", from, from.AddDate(0, 1, 0))
-			want(t, "kinds", usageParts(kinds), part("review", "2.00", 1, 1, 0), part("triage", "1.50", 2, 7, 4))
-			if err != nil {
-				return err
-			}
-			days, err := callsByDay.All(tx, "acme", from, from.AddDate(0, 1, 0))
-			got, of := usageDays(days), []UsageDay{{Day: "2026-03-09", Spent: "0.00", Calls: 3, Unpriced: 3},
-				{Day: "2026-03-10", Spent: "3.50", Calls: 5, Unpriced: 1}}
-			if !slices.Equal(got, of) {
-				t.Errorf("days: %+v, not %+v", got, of)
+			var u BillingUsage
+			err := u.addDays(tx, from, from+31)
+			of := []UsageDay{{Day: "2026-03-09", Spent: "0.00", Calls: 3, Unpriced: 3},
+				{Day: "2026-03-10", Spent: "3.75", Calls: 9, Unpriced: 1}}
+			if !slices.Equal(u.Days, of) || *u.Calls != 12 || *u.Unpriced != 4 || *u.Sessions != 4 {
+				t.Errorf("%+v", u)
 			}
 			return err
 		})
 	})
 }
 
-func part(name, spent string, sessions, calls, unpriced int64) UsagePart {
-	return UsagePart{Name: &name, Spent: spent, Sessions: sessions, Calls: calls, Unpriced: unpriced}
+// TestSheets: a sheet has a row for each day and part, and nothing in it is a formula.
+func TestSheets(t *testing.T) {
+	t.Parallel()
+	onBoth(t, nil, func(t *testing.T, w *world) {
+		w.write(func(tx *db.Tx) error {
+			tx.Account = "acme"
+			if err := aLedger(tx); err != nil {
+				return err
+			}
+			from := dayOf(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
+			for by, want := range map[string]string{
+				"day": "day,spent_usd,sessions,calls,unpriced_calls\n2026-03-09,0.00,1,3,3\n2026-03-10,3.75,4,9,1\n",
+				"model": "day,provider,model,spent_usd,sessions,calls,unpriced_calls\n2026-03-09,p,large,0.00,1,3,3\n" +
+					"2026-03-10,p,large,2.50,2,2,0\n2026-03-10,,small,1.25,2,7,1\n",
+				"task": "day,task_id,task,spent_usd,sessions,calls,unpriced_calls\n2026-03-09,,,0.00,1,3,3\n" +
+					"2026-03-10,other-task,other-task,2.00,1,1,0\n2026-03-10,the-task,'=cmd(),1.00,1,3,1\n2026-03-10,,,0.75,2,5,0\n",
+			} {
+				got, err := w.node().sheet(tx, by, from, from+31)
+				if err != nil {
+					return err
+				}
+				if got != want {
+					t.Errorf("by %s:\n%s\nnot\n%s", by, got, want)
+				}
+			}
+			return nil
+		})
+	})
 }
 
-func want(t *testing.T, what string, got []UsagePart, want ...UsagePart) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %+v", what, got)
-	}
-	for i := range want {
-		g, w := got[i], want[i]
-		if g.Name == nil || *g.Name != *w.Name {
-			t.Fatalf("%s: number %d is %+v, not %+v", what, i, g, w)
-		}
-		if g.Name, w.Name = nil, nil; g != w {
-			t.Errorf("%s: number %d is %+v, not %+v", what, i, g, w)
-		}
+// A month of a million calls, twenty in a session and over a key.
+var aMonth = db.S(`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 49999)
+	INSERT INTO spend_days (account_id, day, session_id, key_id, provider, model, calls, unpriced, cost_micros)
+	SELECT 'acme', 20513 + i % 31, 'session-' || i, 'key-' || (i % 20), 'anthropic', 'model-' || (i % 12), 20, 0, 1000 FROM n`)
+
+// BenchmarkUsage adds a month of a million calls up by the day and by the model.
+func BenchmarkUsage(b *testing.B) {
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		b.Run(e.String(), func(b *testing.B) {
+			d := dbtest.Open(b, dbtest.DSN(b, e), db.Options{})
+			if err := d.Write(b.Context(), func(tx *db.Tx) error {
+				_, err := aMonth.Exec(tx)
+				return errors.Join(err, seed.Add(tx, seed.Account{ID: "acme"}))
+			}); err != nil {
+				b.Fatal(err)
+			}
+			for _, by := range []string{"day", "model", "key", "repo"} {
+				b.Run(by, func(b *testing.B) {
+					for b.Loop() {
+						if err := d.Read(b.Context(), func(tx *db.Tx) (err error) {
+							if by == "day" {
+								_, err = callsByDay.All(tx, "acme", int64(20513), int64(20544))
+								return err
+							}
+							_, err = parts[by].month.All(tx, "acme", int64(20513), int64(20544))
+							return err
+						}); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+		})
 	}
 }

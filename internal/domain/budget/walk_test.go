@@ -136,7 +136,7 @@ func (m *stroll) step(name string) {
 		c := m.calls[0]
 		m.calls = m.calls[1:]
 		if m.rnd.IntN(10) == 0 {
-			c.on.Abandon([]Call{{c.session, "acme", c.reserved, nil}})
+			c.on.Abandon([]Call{{Session: c.session, Account: "acme", Reserved: c.reserved, Cost: nil}})
 			return
 		}
 		m.settle(c.on, c.session, c.reserved, m.rnd.Int64N(c.reserved+1))

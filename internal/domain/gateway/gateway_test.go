@@ -44,6 +44,9 @@ type fixture struct {
 
 	dsn    string
 	parked chan time.Time // until when runs were parked
+	detour detour
+
+	runLimit *int64 // of the policy file, in micro-dollars
 
 	mu      sync.Mutex
 	now     time.Time
@@ -73,6 +76,7 @@ func (f *fixture) later(d time.Duration) {
 func newFixture(t *testing.T, e db.Engine) *fixture {
 	f := &fixture{t: t, session: id.New(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	f.attempt = &Attempt{SessionID: f.session, AccountID: "acme", RunID: "run"}
+	f.detour.RoundTripper = llm.NewTransport(nil)
 	f.dsn, f.parked = dbtest.DSN(t, e), make(chan time.Time, 100)
 	f.Service = f.node()
 	f.write(func(tx *db.Tx) error {
@@ -86,7 +90,7 @@ func newFixture(t *testing.T, e db.Engine) *fixture {
 		Authenticate: func(_ context.Context, p op.Presented) (policy.Actor, error) {
 			return policy.Actor{
 				Credential: policy.PAT, AccountID: p.Account, UserID: "ann",
-				Scopes: policy.Scopes(policy.ReadSessions, policy.ReadBilling, policy.WriteBilling, policy.SelfKeys),
+				Scopes: policy.Scopes(policy.ReadSessions, policy.WriteTasks, policy.ReadBilling, policy.WriteBilling, policy.SelfKeys),
 			}, nil
 		},
 		Enter: func(ctx context.Context, a policy.Actor) context.Context { return db.WithAccount(ctx, a.AccountID) },
@@ -108,11 +112,11 @@ func (f *fixture) node() *Service {
 	logger, hub := slog.New(slog.DiscardHandler), event.NewHub()
 	s := New(Needs{
 		DB: d, Logger: logger, Clock: clock, Attempts: f, Prices: llm.DefaultPrices(),
-		HTTP: llm.Config{Scripted: scripted.New(scenarios)},
+		HTTP: llm.Config{Scripted: scripted.New(scenarios), Transport: &f.detour},
 		Keys: modelkey.New(modelkey.Needs{
 			DB: d, Ring: ring, Hub: hub, Guard: dial.NewGuard(nil).WithLoopback(), Templates: others{},
 		}),
-		Budget:   budget.New(budget.Needs{DB: d, Hub: hub, Logger: logger, Clock: clock, Node: "n", Work: others{}, Prices: others{}}),
+		Budget:   budget.New(budget.Needs{DB: d, Hub: hub, Logger: logger, Clock: clock, Node: "n", Work: work{f: f}, Prices: others{}}),
 		Sessions: session.New(session.Needs{DB: d, Hub: hub, Runs: others{}, Policies: others{}}),
 		Parking:  f,
 	})

@@ -50,7 +50,10 @@ func (r record) sessionCall() session.Call {
 // budgetCall is the call as the budgets of its payer count it.
 func (r record) budgetCall() budget.Call {
 	p := r.payer(r.over)
-	return budget.Call{Session: p.session, Account: p.account, Reserved: r.usage.Reserved, Cost: r.usage.CostMicros}
+	return budget.Call{
+		Session: p.session, Account: p.account, Reserved: r.usage.Reserved, Cost: r.usage.CostMicros,
+		Key: r.over.ID, Provider: string(r.over.Provider), Model: r.usage.Model,
+	}
 }
 
 // noteUse counts a call over a lent key for its gift.

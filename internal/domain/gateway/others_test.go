@@ -32,7 +32,7 @@ func (f *fixture) Park(_ context.Context, p Park) error {
 }
 
 // others implements what sessions, keys and budgets ask of domains that have no
-// part in a call: there are no runs and no plans, and no policy file sets a limit.
+// part in a call: there are no runs.
 type others struct{}
 
 func (others) Say(*db.Tx, string, string) (string, error) { return "", fault.Missing("run") }
@@ -50,15 +50,25 @@ func (others) Parse(*db.Tx, *string, string) (session.Candidate, []string, error
 
 func (others) Adopt(*db.Tx, string, string, string) ([]string, error) { return nil, nil }
 
-func (others) Limits(*db.Tx, string) (budget.Defaults, error) { return budget.Defaults{}, nil }
+// work is what budgets ask: a policy file may set a limit of runs, and every plan is there.
+type work struct {
+	others
+	f *fixture
+}
+
+func (w work) Limits(*db.Tx, string) (budget.Defaults, error) {
+	return budget.Defaults{Run: w.f.runLimit}, nil
+}
+
+func (work) HasPlan(*db.Tx, string) (bool, error) { return true, nil }
 
 func (others) SetTaskBudget(*db.Tx, string, *int64) (*int64, error) {
 	return nil, fault.Missing("task")
 }
 
-func (others) HasPlan(*db.Tx, string) (bool, error) { return false, nil }
-
 // Priced asks the keys, as the program does.
 func (others) Priced(tx *db.Tx, account string, m budget.Model) (bool, error) {
 	return modelkey.Priced(tx, account, m.Key, llm.Provider(m.Provider), m.Name, llm.DefaultPrices())
 }
+
+func (others) KeyLabels(tx *db.Tx) (map[string]string, error) { return modelkey.Labels(tx) }

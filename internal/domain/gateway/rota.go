@@ -283,23 +283,23 @@ func (s *Service) relearn(ctx context.Context, g llm.Grant, routes []llm.Route) 
 	}
 }
 
-// rests say why keys rest: the slug of the refusal, and words.
-var rests = map[string]struct{ slug, words string }{
-	modelkey.RateLimited: {llm.SlugRateLimit, "the provider's rate limit holds"},
-	modelkey.Overloaded:  {llm.SlugUnavailable, "the provider is overloaded"},
-	modelkey.Exhausted:   {llm.SlugQuota, "what the key may use at its provider is used up"},
-	modelkey.Refused:     {llm.SlugAuth, "the provider refuses the key"},
-	modelkey.Broken:      {llm.SlugUnavailable, "the provider fails"},
+// restSlugs are the slugs of the refusal of a call whose keys rest.
+var restSlugs = map[string]string{
+	modelkey.RateLimited: llm.SlugRateLimit,
+	modelkey.Overloaded:  llm.SlugUnavailable,
+	modelkey.Exhausted:   llm.SlugQuota,
+	modelkey.Refused:     llm.SlugAuth,
+	modelkey.Broken:      llm.SlugUnavailable,
 }
 
 // park refuses a call whose keys all rest, and parks its run. Whatever the reason, that passes.
 func (s *Service) park(ctx context.Context, g llm.Grant, o outlook) error {
 	at := o.until.UTC().Add(time.Second - 1).Truncate(time.Second)
-	rest := rests[o.why]
-	refused := fault.Newf(fault.RateLimited, rest.slug, "No key of the account serves the call before %s: %s.",
-		at.Format(time.RFC3339), rest.words).After(o.until.Sub(s.Clock()))
+	slug := restSlugs[o.why]
+	refused := fault.Newf(fault.RateLimited, slug, "No key of the account serves the call before %s: %s.",
+		at.Format(time.RFC3339), modelkey.RestWords(o.why)).After(o.until.Sub(s.Clock()))
 	if who, ok := g.Session.(owner); ok && who.run != "" && s.Parking != nil {
-		if err := s.Parking.Park(ctx, Park{RunID: who.run, Until: o.until, Kind: rest.slug, Why: refused.Detail}); err != nil {
+		if err := s.Parking.Park(ctx, Park{RunID: who.run, Until: o.until, Kind: slug, Why: refused.Detail}); err != nil {
 			return err
 		}
 	}

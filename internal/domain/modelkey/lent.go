@@ -71,22 +71,23 @@ func lent(tx *db.Tx, account string, w Wish) ([]Candidate, error) {
 }
 
 // LentTo lists the repositories of an account for which others have lent a key that fits a
-// wish, and for which a model is named then.
-func LentTo(tx *db.Tx, account string, w Wish) (repoIDs []string, err error) {
+// wish, and for which a model is named then, by id, each with the pause of what is lent for it.
+func LentTo(tx *db.Tx, account string, w Wish) (map[string]Pause, error) {
 	all, err := donation.Takers(tx, account)
 	if err != nil {
 		return nil, err
 	}
+	out := map[string]Pause{}
 	for _, w.Repo = range all {
 		keys, err := lent(tx, account, w)
 		if err != nil {
 			return nil, err
 		}
 		if len(keys) > 0 && cmp.Or(keys[0].ModelOf(w.Model), keys[0].Provider.DefaultModel()) != "" {
-			repoIDs = append(repoIDs, w.Repo)
+			out[w.Repo] = PauseOf(keys, tx.Now)
 		}
 	}
-	return repoIDs, nil
+	return out, nil
 }
 
 // Pooled implements donation.Keys.

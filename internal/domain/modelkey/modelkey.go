@@ -5,7 +5,7 @@
 //
 //   - modelkey.go: the keys, the Service, and the addresses that keys may be sent to
 //   - choice.go: which keys a call may go over, and in which order
-//   - health.go: which keys rest, and until when
+//   - health.go: which keys rest, and until when; pause.go: when all that fit rest
 //   - lent.go: keys of other accounts that a repository may use
 //   - price.go: prices
 //   - ops.go, events.go: capabilities and events; upkeep.go: those about a key that is

@@ -75,6 +75,17 @@ func setPrices(tx *db.Tx, account string) ([]llm.Row, error) {
 	return own, err
 }
 
+// Labels are the labels of the keys that tx.Account has had, by id, those of its members as
+// empty ones.
+func Labels(tx *db.Tx) (map[string]string, error) {
+	rows, err := labels.All(tx, tx.Account)
+	out := make(map[string]string, len(rows))
+	for _, r := range rows {
+		out[r.ID] = r.Label
+	}
+	return out, err
+}
+
 // Priced tells whether a model has a price for an account when it is called over a
 // key. A key that was deleted has no price of its own.
 func Priced(tx *db.Tx, account, keyID string, provider llm.Provider, model string, table *llm.Prices) (bool, error) {

@@ -23,3 +23,7 @@ var (
 	// prefsOf reads what a person has in every account.
 	prefsOf = db.Q[prefRow](`SELECT ` + prefColumns + ` WHERE user_id = $1 ORDER BY account_id`)
 )
+
+// withOwn lists people of an account who have a key of their own, or like a model best.
+var withOwn = db.Q[string](`SELECT user_id FROM provider_keys WHERE account_id = $1 AND user_id <> '' AND deleted_at IS NULL
+	UNION SELECT user_id FROM llm_prefs WHERE account_id = $1 ORDER BY user_id LIMIT 100`)

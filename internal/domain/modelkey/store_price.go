@@ -47,3 +47,8 @@ func listPrices(tx *db.Tx, p op.PageIn) ([]priceRow, error) {
 	}
 	return db.Select[priceRow](tx, b.SQL(" ORDER BY provider, model LIMIT ", p.Size()))
 }
+
+// labels reads how the keys of an account are called, also of those that are deleted.
+var labels = db.Q[labelled](`SELECT id, CASE WHEN user_id = '' THEN label ELSE '' END AS label FROM provider_keys WHERE account_id = $1`)
+
+type labelled struct{ ID, Label string }

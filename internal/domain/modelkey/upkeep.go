@@ -117,6 +117,7 @@ func (s *Service) verify(of whose) func(context.Context, idIn) (VerifiedKey, err
 			}
 			if slug == "" {
 				_, err = confirm.Exec(tx, tx.Account, r.ID, tx.Now)
+				s.wake(tx) // its rest is over
 			} else {
 				err = Note(tx, tx.Account, route, slug)
 			}

@@ -25,6 +25,10 @@ type (
 		FailedAt  *time.Time `json:"payment_failed_at" doc:"since when a payment is waited for; null: none is"`
 		CancelsAt *time.Time `json:"cancels_at" doc:"when it ends by itself; null: it goes on"`
 	}
+	graceData struct {
+		Kind   string    `json:"kind" enum:"seats,oss_donor" doc:"what is paid for"`
+		EndsAt time.Time `json:"ends_at" doc:"from when on it does not count, unless something is paid"`
+	}
 	planData struct {
 		TierFrom  string `json:"tier_from" enum:"free,team,self_hosted,oss_verified" doc:"the tier before"`
 		Tier      string `json:"tier" enum:"free,team,self_hosted,oss_verified" doc:"the tier from now on"`
@@ -38,7 +42,9 @@ type (
 var (
 	begunEvent    = event.Declare[begunData]("billing.checkout_begun", audience, "Somebody went to pay for a subscription.")
 	portalEvent   = event.Declare[event.None]("billing.portal_opened", audience, "Somebody went to look after the account's payment.")
-	changedEvent  = event.Declare[subscriptionData]("billing.subscription_changed", audience, "A subscription of the account changed.")
+	ChangedEvent  = event.Declare[subscriptionData]("billing.subscription_changed", audience, "A subscription of the account changed.")
 	entitledEvent = event.Declare[planData]("billing.plan_changed", audience,
 		"What the account pays for has changed its tier or its AI developers.")
+	// GraceEndsEvent is recorded once, three days before a subscription ends whose payment has failed.
+	GraceEndsEvent = event.Declare[graceData]("billing.grace_ends", audience, "A subscription whose payment has failed ends soon.")
 )

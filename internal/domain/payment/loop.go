@@ -17,6 +17,8 @@ import (
 const (
 	// sweep is how often a customer is read of whom no event comes.
 	sweep = 6 * time.Hour
+	// warnTime is how long before the end of what a failed payment leaves people are told.
+	warnTime = 3 * 24 * time.Hour
 	// answer is how long a reading may take.
 	answer = time.Minute
 )
@@ -73,12 +75,33 @@ func (s *Service) store(tx *db.Tx, account string, all []stripe.Subscription) (n
 	if err != nil {
 		return nil, err
 	}
+	if err := s.warn(tx, rows); err != nil {
+		return nil, err
+	}
 	has := s.total(rows, tx.Now)
 	if err := s.entitle(tx, &c, has); err != nil {
 		return nil, err
 	}
 	_, err = putCustomer.Exec(tx, c)
 	return has.next, err
+}
+
+// warn tells people once of each subscription that ends soon because a payment has failed.
+func (s *Service) warn(tx *db.Tx, rows []subscription) error {
+	for _, r := range rows {
+		ends, due := r.warnDue(r.standing(tx.Now, s.Grace), tx.Now)
+		if !due {
+			continue
+		}
+		r.WarnedAt = &tx.Now
+		if _, err := putSubscription.Exec(tx, r); err != nil {
+			return err
+		}
+		if err := GraceEndsEvent.Record(tx, event.Subject{ID: r.ID}, graceData{Kind: r.Kind, EndsAt: ends}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // merge stores the subscriptions of a reading, and an event for each that is another one now.
@@ -99,7 +122,7 @@ func (s *Service) merge(tx *db.Tx, account string, all []stripe.Subscription) er
 		if i >= 0 && rows[i].data(rows[i].standing(tx.Now, s.Grace)).same(r.data(is)) {
 			continue // another period has begun, and nothing else
 		}
-		if err := changedEvent.Record(tx, event.Subject{ID: r.ID}, r.data(is)); err != nil {
+		if err := ChangedEvent.Record(tx, event.Subject{ID: r.ID}, r.data(is)); err != nil {
 			return err
 		}
 	}

@@ -43,6 +43,9 @@ func (spending) Spent(*db.Tx) (Spent, error) {
 	return Spent{Period: "2026-03", Spent: "0", Reserved: "0"}, nil
 }
 
+// MayGive implements Spending: nobody may without paying.
+func (spending) MayGive(*db.Tx, string) (bool, error) { return false, nil }
+
 // yard is two nodes of a server that take payment at one till.
 type yard struct {
 	t     *testing.T

@@ -58,7 +58,7 @@ type Billing struct {
 	Private       bool           `json:"private_repos" example:"true" doc:"whether private repositories are covered"`
 	Seats         int64          `json:"seats" example:"4" doc:"AI developers of its own, paid for or given"`
 	PaidSeats     int64          `json:"paid_seats" example:"4" doc:"AI developers that are paid for now"`
-	OSSDonor      bool           `json:"oss_donor" example:"false" doc:"whether it may give machines and model keys to open source"`
+	OSSDonor      bool           `json:"oss_donor" example:"false" doc:"whether it may give machines and model keys to open source: it pays for that, or needs not"`
 	Payment       Payment        `json:"payment" doc:"how the server takes payment"`
 	Subscriptions []Subscription `json:"subscriptions" doc:"newest first, those that ended too"`
 	Spend         Spent          `json:"spend" doc:"this month's models"`
@@ -119,7 +119,10 @@ func (s *Service) billing(tx *db.Tx) (out Billing, err error) {
 		return out, err
 	}
 	has := s.total(rows, tx.Now)
-	out.PaidSeats, out.OSSDonor = has.seats, has.donor
+	out.PaidSeats = has.seats
+	if out.OSSDonor, err = s.Donor(tx, tx.Account); err != nil {
+		return out, err
+	}
 	for _, r := range rows {
 		out.Subscriptions = append(out.Subscriptions, r.wire(r.standing(tx.Now, s.Grace)))
 	}

@@ -35,6 +35,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
+	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/event"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/stripe"
@@ -61,12 +62,16 @@ type Spent struct {
 	Spent    string   `json:"spent_usd" format:"decimal" example:"112.40" doc:"decimal US dollars"`
 	Reserved string   `json:"reserved_usd" format:"decimal" example:"1.20" doc:"decimal US dollars, set aside for calls under way"`
 	Left     *string  `json:"left_usd" format:"decimal" example:"386.40" doc:"decimal US dollars, under the lower cap; null without one"`
+
+	Forecast *budget.Forecast `json:"forecast" doc:"of this month; null: fewer than 7 whole days are known"`
 }
 
 // Spending knows what models cost.
 type Spending interface {
 	// Spent returns what tx.Account has spent in this month.
 	Spent(tx *db.Tx) (Spent, error)
+	// MayGive tells whether an account may give keys and boxes without paying for it.
+	MayGive(tx *db.Tx, account string) (bool, error)
 }
 
 // Needs are the dependencies of Service.
@@ -116,8 +121,12 @@ func (s *Service) kind(price string) string {
 	return ""
 }
 
-// Donor tells whether an account has a subscription as a donor to open source that is in force.
+// Donor tells whether an account may give keys and boxes: it has a subscription as a donor to
+// open source that is in force, or needs none.
 func (s *Service) Donor(tx *db.Tx, account string) (bool, error) {
+	if free, err := s.Spending.MayGive(tx, account); err != nil || free {
+		return free, err
+	}
 	all, err := subscriptionsOf.All(tx, account)
 	return s.total(all, tx.Now).donor, err
 }

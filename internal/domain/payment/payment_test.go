@@ -65,8 +65,8 @@ func TestSeatsAreBought(t *testing.T) {
 	})
 }
 
-// Events come twice, in any order and at two nodes at once; what counts is what Stripe has now.
-func TestEventsOnlyNudge(t *testing.T) {
+// TestA15EventsOnlyNudge: events come twice, in any order and at two nodes at once; what counts is what Stripe has now.
+func TestA15EventsOnlyNudge(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
 		cus := y.customer()
@@ -103,8 +103,8 @@ func TestEventsOnlyNudge(t *testing.T) {
 	})
 }
 
-// An event that comes while the customer is read has it read once more.
-func TestNewestReadingWins(t *testing.T) {
+// TestA17NewestReadingWins: an event that comes while the customer is read has it read once more.
+func TestA17NewestReadingWins(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
 		cus := y.customer()
@@ -169,9 +169,16 @@ func TestGrace(t *testing.T) {
 		y.want("when the card fails", has{people.TierTeam, 4, false})
 		y.later(13 * day)
 		y.want("13 days later", has{people.TierTeam, 4, false})
+		y.later(12 * time.Hour)
+		told := slices.DeleteFunc(y.events(), func(kind string) bool { return kind != "grace_ends" })
+		if len(told) != 1 {
+			y.t.Errorf("people are told %d times that it ends", len(told))
+		}
+		y.later(12 * time.Hour)
 		next.Status = unpaid
 		y.till.Has(cus, next)
-		y.later(day)
+		y.nudge(0, "evt_unpaid", cus, accepted)
+		y.work()
 		y.want("14 days later", has{people.TierFree, 0, false})
 		next.Status = active
 		y.till.Has(cus, next)

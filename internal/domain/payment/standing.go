@@ -34,6 +34,7 @@ type subscription struct {
 	FailedAt  *time.Time
 	CancelsAt *time.Time
 	CreatedAt time.Time
+	WarnedAt  *time.Time // when people were told that it ends soon
 }
 
 // standing is what a subscription gives at a time.
@@ -80,7 +81,7 @@ func (r subscription) read(s stripe.Subscription, i stripe.Item, now time.Time) 
 	}
 	switch s.Status {
 	case active, trialing:
-		r.PaidUntil, r.FailedAt = new(i.PeriodEnd), nil
+		r.PaidUntil, r.FailedAt, r.WarnedAt = new(i.PeriodEnd), nil, nil
 	case pastDue, unpaid:
 		if r.FailedAt == nil {
 			r.FailedAt = new(now)
@@ -109,6 +110,15 @@ func (r subscription) same(o subscription) bool {
 	return r.ID == o.ID && r.Kind == o.Kind && r.Status == o.Status && r.Quantity == o.Quantity && r.Seats == o.Seats &&
 		equal(r.LowersAt, o.LowersAt) && equal(r.PaidUntil, o.PaidUntil) && equal(r.FailedAt, o.FailedAt) &&
 		equal(r.CancelsAt, o.CancelsAt)
+}
+
+// warnDue tells whether people are to be told that r ends soon, because a payment has failed, and
+// when that is.
+func (r subscription) warnDue(is standing, now time.Time) (ends time.Time, due bool) {
+	if r.FailedAt == nil || r.WarnedAt != nil || !is.inForce || is.ends == nil {
+		return ends, false
+	}
+	return *is.ends, is.ends.Sub(now) <= warnTime
 }
 
 // data is what people are told of r.

@@ -18,7 +18,7 @@ type customer struct {
 	LastError  *string
 }
 
-const columns = `id, kind, account_id, status, quantity, seats, lowers_at, paid_until, failed_at, cancels_at, created_at`
+const columns = `id, kind, account_id, status, quantity, seats, lowers_at, paid_until, failed_at, cancels_at, created_at, warned_at`
 
 var (
 	customerOf = db.Q[customer](`SELECT account_id, customer_id, seats, own_seats, gave_tier, read_at, last_error
@@ -35,10 +35,11 @@ var (
 	subscriptionsOf = db.Q[subscription](`SELECT ` + columns + ` FROM paid_subscriptions WHERE account_id = $1
 		ORDER BY created_at DESC, id DESC, kind LIMIT 1000`)
 	putSubscription = db.SWith[subscription](`INSERT INTO paid_subscriptions (` + columns + `)
-		VALUES (:id, :kind, :account_id, :status, :quantity, :seats, :lowers_at, :paid_until, :failed_at, :cancels_at, :created_at)
+		VALUES (:id, :kind, :account_id, :status, :quantity, :seats, :lowers_at, :paid_until, :failed_at, :cancels_at, :created_at, :warned_at)
 		ON CONFLICT (id, kind) DO UPDATE SET status = excluded.status, quantity = excluded.quantity, seats = excluded.seats,
 			lowers_at = excluded.lowers_at, paid_until = excluded.paid_until, failed_at = excluded.failed_at,
-			cancels_at = excluded.cancels_at WHERE paid_subscriptions.account_id = excluded.account_id`)
+			cancels_at = excluded.cancels_at, warned_at = excluded.warned_at
+			WHERE paid_subscriptions.account_id = excluded.account_id`)
 
 	addEvent = db.SWith[addEventArgs](`INSERT INTO payment_events (id, account_id, kind, received_at)
 		VALUES (:id, :account_id, :kind, :received_at) ON CONFLICT DO NOTHING`)

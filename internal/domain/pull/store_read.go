@@ -235,6 +235,13 @@ func MergedBy(tx *db.Tx, prID string) (string, error) {
 	return *label, nil
 }
 
+// RepoOf is the id of the repository of a pull request of tx.Account; empty: there is none of
+// that id.
+func RepoOf(tx *db.Tx, prID string) (string, error) {
+	pr, _, err := byID.Maybe(tx, tx.Account, prID)
+	return pr.RepoID, err
+}
+
 // HeadOf answers the head of a pull request while that is open, else "".
 func HeadOf(tx *db.Tx, prID string) (string, error) {
 	pr, ok, err := byIDAnywhere.Maybe(tx, prID)

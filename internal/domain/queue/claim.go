@@ -65,9 +65,9 @@ func free(tx *db.Tx, boxID string) (Box, bool, error) {
 // claimableIn returns the first task of an account that the box can take. It reads a
 // few lanes first, because the box can mostly take a task of the next one. With lock
 // the task is locked, and tasks that conflict with open work are held back. Without
-// lock a task means that a claim is worth trying, and questions that the code host has
-// to be asked before that is known.
-func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*task.Row, []question, error) {
+// lock a task means that a claim is worth trying, and the facts say what the code host has
+// to be asked before that is known, and when keys serve again.
+func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*task.Row, *facts, error) {
 	if lock {
 		if _, err := people.LockAccount(tx, account); err != nil {
 			return nil, nil, err
@@ -92,14 +92,14 @@ func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*t
 		lanes = withUnwritten(tx, account, lanes, false)
 		for _, l := range lanes[min(seen, len(lanes)):] {
 			if t, err := s.head(tx, f, l, &box, lock); err != nil || t != nil || len(f.ask) > 0 && !lock || f.held >= maxHeldBack {
-				return t, f.ask, err
+				return t, f, err
 			}
 		}
 		if seen = len(lanes); seen < limit {
 			break
 		}
 	}
-	return nil, nil, nil
+	return nil, f, nil
 }
 
 // heads is how many tasks at the head of a lane are read. A claim does not wait for a
@@ -116,6 +116,7 @@ func (s *Service) head(tx *db.Tx, f *facts, l lane, box *Box, lock bool) (*task.
 		return nil, err
 	}
 	if !f.fits(box, &one) {
+		f.passOver(&one)
 		return nil, nil
 	}
 	args := headArgs{l.AccountID, l.RepoID, l.Template, l.Priority, heads}
@@ -138,7 +139,7 @@ func (s *Service) head(tx *db.Tx, f *facts, l lane, box *Box, lock bool) (*task.
 					return nil, err
 				}
 			}
-			if !ok || !t.Ready() {
+			if !ok || !t.Ready() || f.passOver(&t) {
 				continue
 			}
 			c, err := s.forecast(tx, f, &t)
@@ -175,6 +176,13 @@ type Outlook struct {
 // Asks tells whether there is work only after the code host has been asked, see Ask.
 func (o Outlook) Asks() bool { return len(o.questions) > 0 }
 
+// wait notes that a wait ends at a time; zero: none does.
+func (o *Outlook) wait(until, now time.Time) {
+	if d := until.Sub(now); !until.IsZero() && (o.Wait == 0 || d < o.Wait) {
+		o.Wait = d
+	}
+}
+
 // Look tells whether there is work for a box, without claiming it.
 func (s *Service) Look(tx *db.Tx, boxID string) (Outlook, error) {
 	box, free, err := free(tx, boxID)
@@ -193,9 +201,14 @@ func (s *Service) Look(tx *db.Tx, boxID string) (Outlook, error) {
 	}
 	var out Outlook
 	for _, account := range accounts {
-		if t, ask, err := s.claimableIn(tx, account, box, false); err != nil || t != nil || len(ask) > 0 {
-			return Outlook{Work: t != nil, questions: ask}, err
+		t, f, err := s.claimableIn(tx, account, box, false)
+		if err != nil {
+			return Outlook{}, err
 		}
+		if t != nil || len(f.ask) > 0 {
+			return Outlook{Work: t != nil, questions: f.ask}, nil
+		}
+		out.wait(f.wake, tx.Now)
 		due, err := task.Due(tx, account)
 		if err != nil || len(due) > 0 {
 			return Outlook{Work: true}, err // a claim wakes them first
@@ -204,11 +217,7 @@ func (s *Service) Look(tx *db.Tx, boxID string) (Outlook, error) {
 		if err != nil {
 			return Outlook{}, err
 		}
-		if next != nil {
-			if d := next.Sub(tx.Now); out.Wait == 0 || d < out.Wait {
-				out.Wait = d
-			}
-		}
+		out.wait(timeOr(next), tx.Now)
 	}
 	return out, nil
 }

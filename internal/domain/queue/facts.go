@@ -27,6 +27,7 @@ type facts struct {
 	answers map[demand]*task.Hold // of fleet, whose boxes do not change meanwhile
 
 	held int        // tasks that this claim held back
+	wake time.Time  // when the first keys serve again without which this claim has passed over tasks; zero: none rest
 	ask  []question // what the code host has to be asked before more can be said
 }
 
@@ -43,6 +44,16 @@ func (f *facts) need(t *task.Row) (Need, bool) {
 	}
 	n.Isolation = Stricter(n.Isolation, f.Least[t.RepoID])
 	return n, ok
+}
+
+// passOver notes why a claim passes over a task, if that is so because keys rest.
+func (f *facts) passOver(t *task.Row) bool {
+	n, _ := f.need(t)
+	r, ok := n.rests(t)
+	if ok && (f.wake.IsZero() || r.Until.Before(f.wake)) {
+		f.wake = r.Until
+	}
+	return ok
 }
 
 // newFacts returns facts that hold only the number of seats.

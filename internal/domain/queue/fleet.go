@@ -3,7 +3,6 @@ package queue
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"yardmaster/internal/db"
@@ -41,9 +40,13 @@ type Need struct {
 	Agent     string
 	Isolation string // the least acceptable: bubblewrap, landlock, best, none; empty is best
 	NoKey     string // the key that the account lacks, in words that follow "a key"; empty: none
-	// Lent are the repositories for which another account has lent a key that is lacking: their
-	// ids, each with a space behind it.
-	Lent string
+	// Rest is that of the account's keys, if every one that fits rests; the zero value: one serves.
+	Rest Rest
+	// Lent are the repositories for which another account has lent a key that the account lacks
+	// or that serves while its own rest, by id: the rest of what is lent, if all of it rests.
+	Lent map[string]Rest
+	// Own are the people who have a key of their own that serves while the account's rest.
+	Own []string
 	// WrongProvider is the provider that the template names, if the agent cannot use it.
 	WrongProvider string
 	// LackAt is since when one of NoKey, WrongProvider and NoModel is so, as far as known.
@@ -51,9 +54,29 @@ type Need struct {
 	NoModel bool // neither the template nor the provider of the key names a model
 }
 
+// Rest is until when no call goes over keys, and why.
+type Rest struct {
+	Since, Until time.Time
+	Why          string // in words: "the provider's rate limit holds"
+	Passes       bool   // it is short, and nobody has to do anything
+}
+
 // lacksKey tells whether no key fits what is done in a repository.
 func (n Need) lacksKey(repoID string) bool {
-	return n.NoKey != "" && !strings.Contains(n.Lent, repoID+" ")
+	_, lent := n.Lent[repoID]
+	return n.NoKey != "" && !lent
+}
+
+// rests tells whether every key that fits a task rests, and until when: a run of it would be
+// parked at its first call. A row that stands for several tasks does not rest if one of them
+// may go over a key of its person.
+func (n Need) rests(t *task.Row) (Rest, bool) {
+	out := n.Rest
+	if lent, ok := n.Lent[t.RepoID]; ok && (n.NoKey != "" || lent.Until.Before(out.Until)) {
+		out = lent
+	}
+	own := t.ID == "" && len(n.Own) > 0 || t.RequestedBy != nil && !t.Unbound && slices.Contains(n.Own, *t.RequestedBy)
+	return out, !out.Until.IsZero() && !own
 }
 
 // Best is the demand for isolation where none is named: the best level of the box,

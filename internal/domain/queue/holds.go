@@ -42,15 +42,14 @@ func setTemplate(t *task.Row) *task.Clear {
 
 // demand is what decides the answer of facts.fleet.
 type demand struct {
-	Need
-	by   string // who asked for the task, if a box of a member serves the account
-	repo string // the repository, if a box can carry out no run of it, or is lent to some
+	agent, isolation string
+	by               string // who asked for the task, if a box of a member serves the account
+	repo             string // the repository, if a box can carry out no run of it, or is lent to some
 }
 
 // known is fleet, which is asked once for all tasks with the same demand.
 func (f *facts) known(t *task.Row, n Need) *task.Hold {
-	key := demand{Need: n}
-	key.LackAt, key.Lent = time.Time{}, "" // they decide nothing
+	key := demand{agent: n.Agent, isolation: n.Isolation}
 	if t.RequestedBy != nil && slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.Target == "user" }) {
 		key.by = *t.RequestedBy
 	}
@@ -66,6 +65,16 @@ func (f *facts) known(t *task.Row, n Need) *task.Hold {
 		f.answers[key] = h
 	}
 	return h
+}
+
+// hold is that of a task every key of which rests.
+func (r Rest) hold(t *task.Row) task.Hold {
+	return task.Hold{
+		Reason: task.HoldKey, Since: latest(t.QueuedAt, r.Since), Blocking: true, Passes: r.Passes,
+		ClearsWhen: "the first of the keys that fit serves again, which is tried at " + r.Until.UTC().Format(time.RFC3339) + " (" + r.Why +
+			"), or the account has another",
+		Clear: &task.Clear{Capability: "billing.key_add", Args: map[string]string{}},
+	}
 }
 
 // goneWords say why a code host does not let the server at a repository, by repo.Ref.Gone.
@@ -130,6 +139,10 @@ func (f *facts) own(t *task.Row) []task.Hold {
 			&task.Clear{Capability: "billing.key_add", Args: map[string]string{}})
 	case n.NoModel:
 		add(task.HoldModel, n.LackAt, "its template names a model: the provider of the key has none of its own", setTemplate(t))
+	default:
+		if r, ok := n.rests(t); ok {
+			out = append(out, r.hold(t))
+		}
 	}
 	if t.Kind != task.KindCI && f.InFlight >= f.Seats {
 		add(task.HoldSeats, f.LastClaim, "a running task ends or the account gets more seats", nil)

@@ -92,7 +92,7 @@ func (s *Service) heldCrews(tx *db.Tx, before time.Time) ([]crew, error) {
 	var out []crew
 	for i := range rows {
 		if slices.ContainsFunc(f.holds(&rows[i]), func(h task.Hold) bool {
-			return slices.Contains(task.PersonReasons(), h.Reason) && h.Since.Before(before)
+			return h.ForPeople() && h.Since.Before(before)
 		}) {
 			out = append(out, all[i])
 		}

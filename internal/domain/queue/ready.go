@@ -41,10 +41,11 @@ func (s *Service) Fleet(tx *db.Tx, account, createdBy string, repo *task.Repo) (
 	}
 	need, ok := f.need(&t)
 	for _, h := range f.own(&t) {
-		switch h.Reason {
-		case task.HoldRepo, task.HoldPlan:
+		switch {
+		case h.Passes:
+		case h.Reason == task.HoldRepo, h.Reason == task.HoldPlan:
 			out.Repo = cmp.Or(out.Repo, h.Reason)
-		case task.HoldKey, task.HoldModel:
+		case h.Reason == task.HoldKey, h.Reason == task.HoldModel:
 			out.Key = cmp.Or(out.Key, h.Reason)
 		}
 	}

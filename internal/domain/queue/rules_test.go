@@ -30,7 +30,11 @@ func TestHeldOrClaimable(t *testing.T) {
 				Isolation:     rapid.SampledFrom(sandboxes).Draw(t, "least"),
 				NoKey:         rapid.SampledFrom([]string{"", "", "of the provider google"}).Draw(t, "no key"),
 				WrongProvider: rapid.SampledFrom([]string{"", "", "google"}).Draw(t, "wrong provider"),
-				NoModel:       rapid.SampledFrom([]bool{false, false, true}).Draw(t, "no model")}
+				Rest:          rapid.SampledFrom([]Rest{{}, {Since: now.Add(-time.Minute), Until: now.Add(time.Minute)}}).Draw(t, "rest"),
+				Lent: rapid.SampledFrom(
+					[]map[string]Rest{nil, {"repo": {}}, {"repo": {Until: now.Add(time.Second)}}}).Draw(t, "lent"),
+				Own:     rapid.SampledFrom([][]string{nil, {"bob"}, {"ann"}}).Draw(t, "own"),
+				NoModel: rapid.SampledFrom([]bool{false, false, true}).Draw(t, "no model")}
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "boxes") {
 			f.Boxes = append(f.Boxes, Box{

@@ -83,7 +83,8 @@ var uncounted = map[string]string{
 	"revoked_keys": "seat", "run_tokens": "part",
 	"schema_releases": "server", "servers": "server",
 	"signin_codes": "expires", "signin_guesses": "expires",
-	"signin_links": "expires", "signins": "expires", "source_seen": "part", "spend_minutes": "expires", "ssh_joins": "expires",
+	"signin_links": "expires", "signins": "expires", "source_seen": "part", "spend_days": "expires", "budget_warnings": "part",
+	"spend_minutes": "expires", "ssh_joins": "expires",
 	"task_deps": "part", "trackers": "seat", "users": "seat", "webhook_deliveries": "expires", "webhooks": "seat",
 }
 

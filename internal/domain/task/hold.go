@@ -15,6 +15,7 @@ type Hold struct {
 	Blocking   bool      `json:"blocking" doc:"whether it keeps every box from claiming the task; others only say what it is behind"`
 	ClearsWhen string    `json:"clears_when" example:"a box of the account comes online" doc:"what has to happen for it to end, in words"`
 	Clear      *Clear    `json:"clear" doc:"the call that clears it; null when it only clears by itself"`
+	Passes     bool      `json:"-"` // soon, by itself, whatever its reason
 }
 
 // Clear names a capability and its arguments.
@@ -174,10 +175,13 @@ func HeldFor(t *Row, wants []Want, stops []Stop) []Hold {
 	}}
 }
 
+// ForPeople tells whether the hold is one that no passing of time ends.
+func (h Hold) ForPeople() bool { return !h.Passes && slices.Contains(personReasons, h.Reason) }
+
 // stuckBehind tells whether one of the holds is cleared by people only and is older than
 // StuckAfter.
 func stuckBehind(holds []Hold, now time.Time) bool {
 	return slices.ContainsFunc(holds, func(h Hold) bool {
-		return slices.Contains(personReasons, h.Reason) && now.Sub(h.Since) > StuckAfter
+		return h.ForPeople() && now.Sub(h.Since) > StuckAfter
 	})
 }

@@ -222,6 +222,10 @@ var (
 	// AddKey gives an account a key of a model provider, with a status, that opens nothing.
 	AddKey = db.S(`INSERT INTO provider_keys (id, account_id, provider, label, masked, sealed, kind, status, created_at)
 		VALUES ($1, $2, 'anthropic', $1, '', '', 'metered', $3, 0)`)
+	// RestKey has a key rest until a time in microseconds for a reason, and OwnKey makes a key one
+	// of a person.
+	RestKey = db.S(`UPDATE provider_keys SET rest_until = $2, rest_since = 1, rest_why = $3 WHERE id = $1`)
+	OwnKey  = db.S(`UPDATE provider_keys SET user_id = $2 WHERE id = $1`)
 
 	// PutPref is what a person likes best in an account.
 	PutPref = db.SWith[PrefArgs](`INSERT INTO llm_prefs (account_id, user_id, provider, model, updated_at)
@@ -245,6 +249,8 @@ var (
 	// LendBox gives a box of an account to a repository, or, for NULL, to the pool; TakeBoxBack ends that.
 	LendBox = db.S(`INSERT INTO donations (id, account_id, kind, repo_id, box_id, given_by, created_at)
 		VALUES (CAST($3 AS TEXT), $1, 'compute', $2, CAST($3 AS TEXT), 'user:ada', 0)`)
+	// AddGift gives a key of an account to the pool.
+	AddGift        = db.S(`INSERT INTO donations (id, account_id, kind, key_id, given_by, created_at) VALUES ($1, $2, 'llm', $3, 'user:ada', 0)`)
 	TakeBoxBack    = db.S(`UPDATE donations SET parked_at = 1, parked_why = 'cancelled' WHERE box_id = $1`)
 	DeleteTemplate = db.S(`DELETE FROM templates WHERE account_id = $1 AND name = $2`)
 )

@@ -150,6 +150,9 @@ export default function Usage() {
             of={u.kinds.map((k) => ({ ...k, name: k.name && words(k.name) }))}
             none="none"
           />
+          <Parts name="key" of={u.keys} none="not known" />
+          <Parts name="task" of={u.tasks} none="of no task" to="/ui/tasks/" />
+          <Parts name="plan" of={u.plans} none="of no plan" to="/ui/plans/" />
           <Given />
           <p class="dim">
             Each session by itself is on <a href="/ui/sessions">Sessions</a>.
@@ -190,7 +193,7 @@ function Days(p: { of: BillingUsage }) {
 }
 
 // Parts are the sums of the month's ledger by one thing.
-function Parts(p: { name: string; of: UsagePart[]; none: string }) {
+function Parts(p: { name: string; of: UsagePart[]; none: string; to?: string }) {
   const most = Math.max(...p.of.map((r) => Number(r.spent_usd)), 0);
   return (
     <>
@@ -212,8 +215,10 @@ function Parts(p: { name: string; of: UsagePart[]; none: string }) {
             </thead>
             <tbody>
               {p.of.map((r) => (
-                <tr key={r.name}>
-                  <th scope="row">{inert(r.name ?? p.none)}</th>
+                <tr key={r.id + " " + r.name}>
+                  <th scope="row">
+                    {p.to && r.id ? <a href={p.to + r.id}>{inert(r.name ?? p.none)}</a> : inert(r.name ?? p.none)}
+                  </th>
                   <td class="num end" data-name="Cost">
                     {r.unpriced_calls === r.calls ? "–" : usd(r.spent_usd)}
                   </td>

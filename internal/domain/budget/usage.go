@@ -1,0 +1,223 @@
+package budget
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
+	"yardmaster/internal/fault"
+	"yardmaster/internal/money"
+)
+
+type usageIn struct {
+	Month string `json:"month,omitempty" pattern:"^[0-9]{4}-(0[1-9]|1[0-2])$" says:"must have the form YYYY-MM" example:"2026-03" doc:"YYYY-MM in UTC; the current one unless given"`
+	CSV   string `json:"csv,omitempty" enum:"day,model,repo,kind,member,task,plan,key,gift" doc:"answer with text/csv instead: a row for each day and each of these"`
+}
+
+// BillingUsage is the cost of models to an account in a month.
+type BillingUsage struct {
+	_        struct{}      `doc:"What models cost an account in a month." schema:"BillingUsage"`
+	Period   string        `json:"period" example:"2026-03" doc:"the month, YYYY-MM in UTC"`
+	Spent    string        `json:"spent_usd" format:"decimal" example:"112.40" doc:"decimal US dollars; of calls with a known price"`
+	Reserved string        `json:"reserved_usd" format:"decimal" example:"1.20" doc:"decimal US dollars; set aside for calls under way"`
+	Sessions *int64        `json:"sessions" example:"84" doc:"sessions that called a model; kept for about three months, null before"`
+	Calls    *int64        `json:"calls" example:"1310" doc:"calls of models; kept for about three months, null before"`
+	Unpriced *int64        `json:"unpriced_calls" example:"0" doc:"calls of models without a known price"`
+	Days     []UsageDay    `json:"days" doc:"by the day in UTC, oldest first, those with a call only; kept for about three months, empty before"`
+	Members  []MemberUsage `json:"members" doc:"by login; what nobody asked for is in the account's sum only"`
+	Models   []UsagePart   `json:"models" doc:"by the model that answered, dearest first; of this and the following at most 100, kept for about three months"`
+	Repos    []UsagePart   `json:"repos" doc:"by the repository of the work"`
+	Kinds    []UsagePart   `json:"kinds" doc:"by the kind of session"`
+	Keys     []UsagePart   `json:"keys" doc:"by the key of the account, those of members as one; no name: not known"`
+	Tasks    []UsagePart   `json:"tasks" doc:"by the task; no name: work of no task"`
+	Plans    []UsagePart   `json:"plans" doc:"by the plan; no name: work of no plan"`
+	Gifts    []UsagePart   `json:"gifts" doc:"of calls that others made over what the account gives, by the gift, named for its repository"`
+	Forecast *Forecast     `json:"forecast" doc:"of the current month; null: of another one, or of fewer than 7 whole days"`
+
+	sheet string
+}
+
+// Text is the sheet that was asked for instead.
+func (u BillingUsage) Text() (contentType, text string) {
+	if u.sheet == "" {
+		return "", ""
+	}
+	return "text/csv; charset=utf-8", u.sheet
+}
+
+// UsageDay is the cost of the calls of one day.
+type UsageDay struct {
+	_        struct{} `doc:"What the calls of one day cost." schema:"UsageDay"`
+	Day      string   `json:"day" format:"date" example:"2026-03-10" doc:"YYYY-MM-DD, in UTC"`
+	Spent    string   `json:"spent_usd" format:"decimal" example:"4.10" doc:"decimal US dollars; of calls with a known price"`
+	Calls    int64    `json:"calls" example:"31" doc:"calls of models"`
+	Unpriced int64    `json:"unpriced_calls" example:"0" doc:"calls without a known price"`
+}
+
+// UsagePart is the cost of the calls of one model, for one repository, or of another part.
+type UsagePart struct {
+	_        struct{} `doc:"What the calls of one model, for one repository, or of another part, cost in the month." schema:"UsagePart"`
+	ID       *string  `json:"id" example:"anthropic" doc:"of a model its provider; null: it has none"`
+	Name     *string  `json:"name" example:"claude-opus-4-5" doc:"the model, owner/name, the kind, the label of a key, or a title; null: none was named"`
+	Spent    string   `json:"spent_usd" format:"decimal" example:"41.10" doc:"decimal US dollars; of calls with a known price"`
+	Sessions int64    `json:"sessions" example:"12" doc:"sessions that called a model"`
+	Calls    int64    `json:"calls" example:"310" doc:"calls of models"`
+	Unpriced int64    `json:"unpriced_calls" example:"0" doc:"calls without a known price"`
+}
+
+// MemberUsage is the cost of the work that a member asked for, and of all that
+// followed from it.
+type MemberUsage struct {
+	_        struct{} `doc:"What the work that one member filed cost in the month." schema:"MemberUsage"`
+	UserID   string   `json:"user_id" format:"uuid" doc:"id of the member"`
+	Login    string   `json:"login" example:"ada" doc:"login of the member"`
+	Spent    string   `json:"spent_usd" format:"decimal" example:"41.10" doc:"decimal US dollars"`
+	Reserved string   `json:"reserved_usd" format:"decimal" example:"0.30" doc:"decimal US dollars, set aside for calls under way"`
+	CapUSD   *float64 `json:"cap_usd" example:"50" doc:"the member's cap, in US dollars a month; null: none"`
+}
+
+func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		now := tx.Now.UTC()
+		from := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+		if in.Month != "" {
+			if from, err = time.Parse("2006-01", in.Month); err != nil {
+				return fault.Field("month", "is not a month such as 2026-01")
+			}
+		}
+		if in.CSV != "" {
+			out.sheet, err = s.sheet(tx, in.CSV, dayOf(from), dayOf(from.AddDate(0, 1, 0)))
+			return err
+		}
+		if out, err = s.usageOf(tx, from); err == nil && out.Period == month(now) {
+			out.Forecast, err = s.Forecast(tx)
+		}
+		return err
+	})
+	return out, err
+}
+
+// usageOf is what models cost tx.Account in the month that begins at a time.
+func (s *Service) usageOf(tx *db.Tx, from time.Time) (out BillingUsage, err error) {
+	out = BillingUsage{Period: month(from), Members: []MemberUsage{}, Days: []UsageDay{}}
+	b, _, err := selectBalance.Maybe(tx, selectBalanceArgs{AccountID: tx.Account, Scope: Account, Ref: tx.Account, Period: out.Period})
+	if err != nil {
+		return out, err
+	}
+	out.Spent, out.Reserved = money.Dollars(b.Spent), money.Dollars(b.Reserved)
+	known := tx.Now.Sub(from) < minutesTime
+	begin, end := dayOf(from), dayOf(from.AddDate(0, 1, 0))
+	if known {
+		if err := out.addDays(tx, begin, end); err != nil {
+			return out, err
+		}
+	}
+	for _, part := range []struct {
+		by   string
+		into *[]UsagePart
+	}{
+		{"model", &out.Models}, {"repo", &out.Repos}, {"kind", &out.Kinds}, {"key", &out.Keys}, {"task", &out.Tasks},
+		{"plan", &out.Plans}, {"gift", &out.Gifts},
+	} {
+		*part.into = []UsagePart{}
+		if !known {
+			continue
+		}
+		rows, err := s.partsBy(tx, part.by, false, begin, end)
+		if err != nil {
+			return out, err
+		}
+		*part.into = usageParts(rows)
+	}
+	members, err := usageOfMembers(tx, out.Period)
+	out.Members = append(out.Members, members...)
+	return out, err
+}
+
+// addDays adds what was called on each day, and in all.
+func (u *BillingUsage) addDays(tx *db.Tx, from, to int64) error {
+	days, err := callsByDay.All(tx, tx.Account, from, to)
+	if err != nil {
+		return err
+	}
+	sessions, err := countSessions.One(tx, tx.Account, from, to)
+	if err != nil {
+		return err
+	}
+	u.Sessions, u.Calls, u.Unpriced = &sessions, new(int64), new(int64)
+	for _, d := range days {
+		*u.Calls, *u.Unpriced = *u.Calls+d.Calls, *u.Unpriced+d.Unpriced
+		u.Days = append(u.Days, UsageDay{Day: dateOf(d.Day), Spent: money.Dollars(d.Spent), Calls: d.Calls, Unpriced: d.Unpriced})
+	}
+	return nil
+}
+
+// partsBy adds the ledger up by one kind of parts, and by the day if daily is set.
+func (s *Service) partsBy(tx *db.Tx, by string, daily bool, from, to int64) ([]partRow, error) {
+	q := parts[by].month
+	if daily {
+		q = parts[by].days
+	}
+	rows, err := q.All(tx, tx.Account, from, to)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	switch by {
+	default:
+		return rows, nil
+	case "key":
+		names, err = s.Prices.KeyLabels(tx)
+	case "member":
+		var all []people.Member
+		all, err = people.Roster(tx, tx.Account)
+		for _, m := range all {
+			names[m.UserID] = m.Login
+		}
+	}
+	return withNames(rows, names), err
+}
+
+// withNames names parts by their ids. Those whose name is empty are one part.
+func withNames(rows []partRow, names map[string]string) []partRow {
+	out, one := make([]partRow, 0, len(rows)), map[int64]int{} // by day
+	for _, r := range rows {
+		name, known := names[*cmp.Or(r.ID, new(string))]
+		if known && name != "" {
+			r.Name = &name
+		}
+		if !known || name != "" {
+			out = append(out, r)
+			continue
+		}
+		if i, ok := one[r.Day]; ok {
+			o := &out[i]
+			o.Calls, o.Unpriced, o.Spent, o.Sessions = o.Calls+r.Calls, o.Unpriced+r.Unpriced, o.Spent+r.Spent, o.Sessions+r.Sessions
+			continue
+		}
+		one[r.Day] = len(out)
+		r.ID, r.Name = nil, new(ownKeys)
+		out = append(out, r)
+	}
+	return out
+}
+
+func usageParts(rows []partRow) []UsagePart {
+	out := make([]UsagePart, len(rows))
+	for i, r := range rows {
+		out[i] = UsagePart{
+			ID: named(r.ID), Name: named(r.Name), Spent: money.Dollars(r.Spent), Sessions: r.Sessions, Calls: r.Calls, Unpriced: r.Unpriced,
+		}
+	}
+	return out
+}
+
+// named is a text, or nil for an empty one.
+func named(text *string) *string {
+	if text == nil || *text == "" {
+		return nil
+	}
+	return text
+}

@@ -1,0 +1,75 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/notification"
+	"yardmaster/internal/domain/payment"
+	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
+)
+
+const (
+	nounBudget  = "budget"
+	nounPayment = "payment"
+)
+
+// moneyRules are those about limits and payment.
+var moneyRules = []rule{
+	{[]event.Any{budget.NearlySpentEvent}, Notify.nearlySpent},
+	{[]event.Any{payment.ChangedEvent}, Notify.paymentFailed},
+	{[]event.Any{payment.GraceEndsEvent}, Notify.graceEnds},
+}
+
+// nearlySpent: owners and admins hear that four fifths of a limit are spent, and the member whose
+// limit it is.
+func (n Notify) nearlySpent(tx *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {
+	d, err := budget.NearlySpentEvent.Decode(e)
+	if err != nil {
+		return out, false, err
+	}
+	whose := map[string]string{budget.Account: "the account's budget", budget.Member: "a member's budget", budget.Plan: "a plan's budget"}
+	out = notification.Notice{
+		Kind: notification.Spending, Noun: nounBudget, Subject: e.Object, Path: "/ui/usage",
+		Title: fmt.Sprintf("Four fifths of %s are spent: %s of %.2f US dollars", whose[d.Scope], d.Spent, d.USD),
+		Text:  "Work that it has no room for is held. Raise it, or leave it so.",
+	}
+	if out.To, err = deciders(tx, nil, policy.ReadAccount); err != nil {
+		return out, false, err
+	}
+	if d.Scope == budget.Member && !slices.Contains(out.To, e.Object) {
+		out.To = append(out.To, e.Object)
+	}
+	return out, true, nil
+}
+
+// paymentFailed: owners and admins hear that a card has failed, and until when nothing changes.
+func (n Notify) paymentFailed(tx *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {
+	d, err := payment.ChangedEvent.Decode(e)
+	if err != nil || d.FailedAt == nil || !d.InForce {
+		return out, false, err
+	}
+	return payNotice(tx, e, "A payment has failed", "Nothing changes for now: it is tried again. Look after the card before what "+
+		"is paid for ends.")
+}
+
+// graceEnds: and that this is soon over.
+func (n Notify) graceEnds(tx *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {
+	d, err := payment.GraceEndsEvent.Decode(e)
+	if err != nil {
+		return out, false, err
+	}
+	return payNotice(tx, e, "What is paid for ends on "+d.EndsAt.UTC().Format("2 January 2006")+": a payment has failed",
+		"Look after the card before then. What runs is not ended.")
+}
+
+func payNotice(tx *db.Tx, e event.Recorded, title, text string) (out notification.Notice, ok bool, err error) {
+	out = notification.Notice{
+		Kind: notification.Spending, Noun: nounPayment, Subject: e.Object, Path: "/ui/settings/payment", Title: title, Text: text,
+	}
+	out.To, err = deciders(tx, nil, policy.ReadAccount)
+	return out, true, err
+}
