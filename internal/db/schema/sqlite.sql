@@ -2227,6 +2227,7 @@ CREATE TABLE ssh_joins (
 CREATE INDEX ssh_joins_account ON ssh_joins (account_id, created_at, id);
 CREATE INDEX ssh_joins_created ON ssh_joins (created_at);
 CREATE UNIQUE INDEX ssh_joins_open ON ssh_joins (account_id, host, port, user_name) WHERE ended_at IS NULL;
+CREATE INDEX tasks_person ON tasks (account_id, requested_by, created_at, id) WHERE requested_by IS NOT NULL;
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2363,4 +2364,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (133, 450, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (134, 470, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (135, 480, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (136, 490, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (137, 570, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
