@@ -184,6 +184,11 @@ func (p Printer) Watcher() Watcher {
 				page("pull", "pr", pr.ID)
 			}
 		},
+		Rest: func() {
+			if text.Len() > 0 {
+				rest()
+			}
+		},
 		Lost: func(err error) {
 			at = time.Time{}
 			say("server", "%v; trying again", err)
