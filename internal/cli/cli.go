@@ -32,7 +32,6 @@ import (
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
-	"yardmaster/internal/fault"
 	"yardmaster/internal/proxies"
 	"yardmaster/internal/terminal"
 )
@@ -296,7 +295,7 @@ func next(err error) string {
 // failed tells whether a problem is that something failed at the server, of which its log says more. Problems with
 // slugs of their own, whatever their status, are refusals that say all there is to know.
 func failed(slug string) bool {
-	return slug == fault.Internal.Slug() || slug == fault.Unavailable.Slug() || slug == fault.StorageFull.Slug()
+	return slug == "internal" || slug == "unavailable" || slug == "storage-full"
 }
 
 // otherContexts are the names of the logins at other servers than one that does not answer,

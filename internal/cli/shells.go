@@ -89,8 +89,9 @@ func runCompletion(_ context.Context, plain []string) error {
 // flagValues are those of the flags that many commands have.
 func flagValues() map[string]tree.Values {
 	return map[string]tree.Values{
-		"scopes": tree.Listed(mintable), "events": tree.Listed(eventTypes), "member": noun.Logins, "person": noun.Logins, "actor": noun.Logins,
-		"repo": noun.NamesCalled("repo"), "template": noun.NamesCalled("template"), "box": noun.NamesCalled("box"),
+		"scopes": tree.Listed(mintable), "events": tree.Listed(eventTypes), "member": noun.Logins, "actor": noun.Logins,
+		"person": noun.Logins,
+		"repo":   noun.NamesCalled("repo"), "template": noun.NamesCalled("template"), "box": noun.NamesCalled("box"),
 		"task": noun.NamesCalled("task"),
 		"pr":   noun.NamesCalled("pr"), "after": tree.Listed(noun.NamesCalled("task")), "replaces": noun.NamesCalled("plan"),
 	}

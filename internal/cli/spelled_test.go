@@ -13,8 +13,9 @@ import (
 func TestOtherSpellings(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"tasks": "task list", "tasks --mine": "task list --mine", "tasks -h": "task -h", "tasks ls": "task list", "task ls -w": "task list -w",
-		"boxes": "box list", "prs view 3": "pr view 3", "inbox": "notification list", "keys list": "keys list", "keys": "keys",
+		"tasks": "task list", "tasks --mine": "task list --mine", "tasks -h": "task -h", "tasks ls": "task list",
+		"task ls -w": "task list -w",
+		"boxes":      "box list", "prs view 3": "pr view 3", "inbox": "notification list", "keys list": "keys list", "keys": "keys",
 		"keys ls": "keys list", "help boxes": "help box", "__complete tasks l": "__complete task l", "ls": "ls", "": "",
 		"task create ls": "task create ls", "--context x tasks": "--context x tasks",
 	} {
@@ -51,7 +52,8 @@ func TestTheLogIsNamedWhereItHasTheCause(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s", slug, code, errs)
 		}
 	}
-	if code, _, errs := yardmasterAt(t, "http://127.0.0.1:1", "task", "list", "--since", "soon"); code != exit.CodeMisused || !strings.Contains(errs, "2d or 10m") {
+	code, _, errs := yardmasterAt(t, "http://127.0.0.1:1", "task", "list", "--since", "soon")
+	if code != exit.CodeMisused || !strings.Contains(errs, "2d or 10m") {
 		t.Errorf("%d: %s", code, errs)
 	}
 }

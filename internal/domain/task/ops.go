@@ -122,7 +122,8 @@ func newest(p op.PageIn) bool {
 	if p.Cursor != "" || p.Q != "" {
 		return false
 	}
-	for _, key := range []string{"repo", "kind", "label", "stuck", "waits", "finished", "id", "branch", "box", "person", "since", "before"} {
+	for _, key := range []string{"repo", "kind", "label", "stuck", "waits", "finished", "id", "branch", "box", "person", "since",
+		"before"} {
 		if p.Want(key) != "" {
 			return false
 		}
