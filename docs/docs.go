@@ -13,13 +13,14 @@ type Part struct {
 
 // Parts are the documents in the order of the list.
 var Parts = []Part{
-	{"To begin with", []string{"cli", "glossary"}},
-	{"Work", []string{"repositories", "checkouts", "knowledge", "questions", "plans", "pulls", "reviews", "schedules", "secrets", "triage",
+	{"To begin with", []string{"contents", "first-day", "terminal", "cli", "glossary"}},
+	{"Work", []string{"repositories", "checkouts", "knowledge", "questions", "plans", "pulls", "approvals", "merging",
+		"pull-moves", "reviews", "schedules", "secrets", "triage",
 		"budgets", "models", "donations", "copies", "artifacts", "boards"}},
 	{"Boxes", []string{"boxes", "updates", "runs", "isolation", "agents"}},
 	{"Other systems", []string{"github", "sources", "webhooks", "notifications", "digests"}},
-	{"The server", []string{"operating", "configure", "backup", "limits", "proxies", "keys", "record", "people", "payment", "observe",
-		"metrics", "alerts", "trouble", "security", "scenarios", "chaos"}},
+	{"The server", []string{"operating", "sizing", "configure", "backup", "limits", "proxies", "keys", "record", "people", "payment",
+		"observe", "metrics", "alerts", "trouble", "security", "scenarios", "chaos"}},
 }
 
 // Developers are the documents about the source.

@@ -201,6 +201,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx = client.Telling(ctx, signin.Telling(stderr))
+	args = commandLine().Spelled(args)
 	root := treeFor(firstWord(args))
 	if n := len(args) - 1; n > 0 && (args[n] == "-h" || args[n] == "--help") {
 		if c, rest, err := root.Find(args[:n]); err == nil && c == root && !strings.HasPrefix(rest[0], "-") {
@@ -281,12 +282,20 @@ func next(err error) string {
 			client.Escape(strings.Join(lacks, ",")))
 	case errors.As(err, &refusal) && refusal.Clear.Command() != "":
 		return "What moves it: " + client.Escape(refusal.Clear.Command())
-	case errors.As(err, &refusal) && refusal.Status >= 500 && refusal.RequestID != "":
+	case errors.As(err, &refusal) && len(refusal.Errors) > 0:
+		return "" // what is wrong is said, and by whom
+	case errors.As(err, &refusal) && refusal.RequestID != "" && failed(refusal.Slug()):
 		return "The server's log has the cause, under request_id=" + client.Escape(refusal.RequestID)
 	case errors.As(err, &refusal) && refusal.RequestID != "":
 		return "request_id=" + client.Escape(refusal.RequestID)
 	}
 	return ""
+}
+
+// failed tells whether a problem is that something failed at the server, of which its log says more. Problems with
+// slugs of their own, whatever their status, are refusals that say all there is to know.
+func failed(slug string) bool {
+	return slug == "internal" || slug == "unavailable" || slug == "storage-full"
 }
 
 // otherContexts are the names of the logins at other servers than one that does not answer,

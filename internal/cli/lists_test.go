@@ -50,7 +50,7 @@ func TestListsUnder(t *testing.T) {
 		"source deliveries " + someID:       {"OUTCOME", "It burns"},
 		"key prices":                        {"PROVIDER    MODEL  INPUT", "$0.2"},
 		"plan view " + someID:               {"SLUG    STATUS   TITLE  TASKS", "22345678 running"},
-		"budget usage":                      {"spent usd", "–", "LOGIN", "ada    –", "NAME   SPENT USD  SESSIONS  CALLS", "!" + otherID},
+		"budget usage":                      {"spent usd", "–", "LOGIN", "ada    –", "NAME   SPENT  SESSIONS  CALLS", "!" + otherID},
 		"budget view":                       {"no cap", "–"},
 	} {
 		p.holds(line, 0, wants...)

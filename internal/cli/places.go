@@ -81,6 +81,7 @@ func boxCommands() []tree.Command {
 		{Words: "box run", Summary: "run as the box this machine was enrolled as", Define: machine.BoxRun},
 		lists,
 		boxes.ViewCommand("one box"),
+		topCommand(),
 		{Words: "box agents", Summary: "the coding agents of this machine's box, and what is missing", Define: machine.Agents},
 		{Words: "box agents install", Args: "NAME",
 			Summary: "fetch what drives a coding agent from npm into this machine's box", Define: machine.InstallAgents},

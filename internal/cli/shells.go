@@ -90,7 +90,8 @@ func runCompletion(_ context.Context, plain []string) error {
 func flagValues() map[string]tree.Values {
 	return map[string]tree.Values{
 		"scopes": tree.Listed(mintable), "events": tree.Listed(eventTypes), "member": noun.Logins, "actor": noun.Logins,
-		"repo": noun.NamesCalled("repo"), "template": noun.NamesCalled("template"), "box": noun.NamesCalled("box"),
+		"person": noun.Logins,
+		"repo":   noun.NamesCalled("repo"), "template": noun.NamesCalled("template"), "box": noun.NamesCalled("box"),
 		"task": noun.NamesCalled("task"),
 		"pr":   noun.NamesCalled("pr"), "after": tree.Listed(noun.NamesCalled("task")), "replaces": noun.NamesCalled("plan"),
 	}

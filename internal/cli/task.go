@@ -29,7 +29,8 @@ func taskCommands() []tree.Command {
 		{Words: "task create", Answers: "task.create", Args: "[TEXT]…", Summary: "file a task", Define: defineTaskCreate,
 			More: "The text is what an agent is told. An editor opens on a terminal when there is none.",
 			Examples: []string{`yardmaster task create --repo acme/web "Fix the parser, with a test."`,
-				"yardmaster task create --repo acme/web --file task.md --watch"}},
+				"yardmaster task create --repo acme/web --file task.md --watch",
+				`yardmaster task create --dry-run "Fix the parser, with a test."`}},
 		task.ListCommand("the newest tasks", "yardmaster task list --status failed",
 			"yardmaster task list --all --json id,title,status", "yardmaster task list --watch"),
 		task.ViewCommand("one task: its state, what it waits for, its run", "yardmaster task view @last",
@@ -38,6 +39,7 @@ func taskCommands() []tree.Command {
 			More: "On a terminal a question is answered there: a approves, s declines, d shows the diff, f fills in what is asked\n(f TEXT answers in words), " +
 				"o opens the page, m TEXT tells the agent something, q leaves. The exit code is 0 if it was merged or completed.",
 			Examples: []string{"yardmaster task watch @last"}},
+		logCommand(),
 		{Words: "task cancel", Answers: "task.cancel", Args: "ID", Summary: "end a task for good", Of: task,
 			Define: tree.Answers(runTaskCancel),
 			More: "Its open pull request is closed, unless the policy of the repository keeps it (merge.on_cancel: keep) or its merge has begun.\n" +
@@ -57,6 +59,7 @@ func taskCommands() []tree.Command {
 		act.Act{Words: "task report", Args: "ID", Summary: "what a task delivered", Op: "task.result", Of: task,
 			Plainly: func(_ context.Context, _ *client.Client, answer map[string]any) {
 				answer["report_md"] = map[any]any{"report_md": "a report file", "final_turn": "the agent's last turn"}[answer["report_md"]]
+				delete(answer, "runs_seen")
 			}},
 	)...)
 }
@@ -70,6 +73,7 @@ func defineTaskCreate(fl *flag.FlagSet) tree.Action {
 	priority := fl.Int("priority", 0, "higher is claimed first; the server's 50 when 0")
 	after := fl.StringSlice("after", nil, "`IDS` of tasks that must succeed before this one starts")
 	watch := fl.BoolP("watch", "w", false, "follow it until it ends")
+	dry := fl.Bool("dry-run", false, "show what would be filed, and file nothing")
 	var t act.Texts
 	t.Add(fl)
 	o := &output.Flags{}
@@ -78,8 +82,8 @@ func defineTaskCreate(fl *flag.FlagSet) tree.Action {
 		if err := o.Check(); err != nil {
 			return err
 		}
-		if *watch && o.ForPrograms() {
-			return exit.Misuse("give --watch or a form for programs, not both")
+		if *watch && (o.ForPrograms() || *dry) {
+			return exit.Misuse("give --watch, or a form for programs or --dry-run, not both")
 		}
 		if *repo == "" {
 			here, err := noun.RepoHere(ctx)
@@ -90,7 +94,10 @@ func defineTaskCreate(fl *flag.FlagSet) tree.Action {
 				}
 			}
 			if err != nil {
-				return exit.Misuse("give --repo OWNER/NAME, and what is to be done: TEXT is missing")
+				if len(plain) == 0 && !t.Given() {
+					return exit.Misuse("give --repo OWNER/NAME, and what is to be done: TEXT is missing")
+				}
+				return exit.Misuse("give --repo OWNER/NAME: the folder has no remote on the server")
 			}
 			*repo = here
 		}
@@ -121,6 +128,9 @@ func defineTaskCreate(fl *flag.FlagSet) tree.Action {
 		}
 		if len(needs) > 0 {
 			in["depends_on"] = needs
+		}
+		if *dry {
+			return rehearse(ctx, o, in)
 		}
 		return createTask(ctx, o, in, *watch)
 	}

@@ -46,7 +46,8 @@ func watchTask(ctx context.Context, id string) error {
 // tones of the lines of a watch.
 var watchTones = map[string]terminal.Tone{
 	"task": terminal.Strong, "run": terminal.Faint, "output": terminal.Faint, "pull": terminal.Ask, "server": terminal.Bad,
-	"+": terminal.Added, "-": terminal.Removed, "edit": terminal.Run,
+	"failed": terminal.Bad,
+	"+":      terminal.Added, "-": terminal.Removed, "edit": terminal.Run,
 }
 
 // printer writes what happens, on a terminal with times, colours and short names.

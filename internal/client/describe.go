@@ -36,28 +36,11 @@ func agentText(e Event) (string, bool) {
 	return u.Content.Text, true
 }
 
-// toolOutput is the latest output of a running tool.
-func toolOutput(e Event) (string, bool) {
-	var u struct {
-		Update string `json:"sessionUpdate"`
-		Meta   struct {
-			Output *struct {
-				Data string `json:"data"`
-			} `json:"terminal_output_delta"`
-		} `json:"_meta"`
-	}
-	if e.Kind != "agent.update" || json.Unmarshal(e.Data, &u) != nil || u.Update != "tool_call_update" || u.Meta.Output == nil {
-		return "", false
-	}
-	return u.Meta.Output.Data, true
-}
-
 // describe summarises an event in one line; empty for an event that is not shown, and the kind for one that
 // there are no words for.
 func describe(e Event) string {
 	var d struct {
 		Base, Resume, Agent, Version, Model, Isolation, SHA, Ref, State, Error string
-		Update                                                                 string `json:"sessionUpdate"`
 		Title                                                                  string
 		Kind                                                                   string
 		FailureKind                                                            string   `json:"failure_kind"`
@@ -98,10 +81,7 @@ func describe(e Event) string {
 			s += ", which holds " + strings.Join(d.Holds, ", ")
 		}
 		return s
-	case "agent.update":
-		if d.Update == "tool_call" {
-			return fmt.Sprintf("tool: %s", or(d.Title, d.Kind))
-		}
+	case "agent.update": // see tools.go
 		return ""
 	case "usage":
 		return fmt.Sprintf("tokens: %d in, %d out", d.InputTokens, d.OutputTokens)

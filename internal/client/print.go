@@ -38,7 +38,13 @@ type Printer struct {
 // Watcher is the Watcher that prints.
 func (p Printer) Watcher() Watcher {
 	var at time.Time // of what is printed; zero: now
-	line := func(what, text string) { p.line(at, what, what, Inert(text)) }
+	line := func(what, text string) {
+		if what == "output" { // its shape is what a program meant
+			p.line(at, what, what, inert.Indented(expanded(text)))
+			return
+		}
+		p.line(at, what, what, Inert(text))
+	}
 	var who string           // the source of text
 	var text strings.Builder // its output since the last line end
 	var begun time.Time      // when text began
@@ -68,7 +74,7 @@ func (p Printer) Watcher() Watcher {
 			}
 			whole = text.String()
 			text.Reset()
-			if chunk = left; Inert(whole) != "" {
+			if chunk = left; Inert(whole) != "" || what == "output" {
 				line(what, whole)
 			}
 		}
@@ -79,7 +85,7 @@ func (p Printer) Watcher() Watcher {
 		}
 		line(what, fmt.Sprintf(format, a...))
 	}
-	diffs := shownDiffs{}
+	diffs, tools := shownDiffs{}, shownTools{}
 	// whole is a line to copy from, which the terminal breaks if it has to: the end of a line there is none of its own.
 	whole := func(what, before, copied string) {
 		if text.Len() > 0 {
@@ -132,22 +138,28 @@ func (p Printer) Watcher() Watcher {
 				hear("agent", chunk)
 				return
 			}
-			if chunk, ok := toolOutput(e); ok {
-				hear("output", chunk)
-				return
-			}
+			tool := tools.tell(e)
 			line := describe(e)
+			if tool.does != "" {
+				line = tool.does
+			}
 			if line == e.Kind && p.Other != nil {
 				line = p.Other(e)
 			}
 			if line != "" {
 				say("run", "%s", line)
 			}
+			if tool.output != "" {
+				hear("output", tool.output)
+			}
 			if edits := diffs.edited(e); len(edits) > 0 {
 				say("edit", "%s", edits[0].text)
 				for _, l := range edits[1:] {
-					p.line(at, l.what, "", Inert(l.text))
+					p.line(at, l.what, "", Inert(expanded(l.text)))
 				}
+			}
+			if tool.ended != "" {
+				say("failed", "%s", tool.ended)
 			}
 		},
 		Pull: func(pr Pull) {
@@ -170,6 +182,11 @@ func (p Printer) Watcher() Watcher {
 					say("pull", "asked: %s", a.Question)
 				}
 				page("pull", "pr", pr.ID)
+			}
+		},
+		Rest: func() {
+			if text.Len() > 0 {
+				rest()
 			}
 		},
 		Lost: func(err error) {
@@ -200,11 +217,12 @@ func (p Printer) line(happened time.Time, what, label, text string) {
 		}
 		at = happened.Local().Format(form)
 	}
-	for part := range Broken(text, p.Width-len(margin)-len(at)) {
-		if p.Paint != nil {
+	indent := text[:len(text)-len(strings.TrimLeft(text, " "))] // of each part
+	for part := range Broken(text[len(indent):], p.Width-len(margin)-len(at)-len(indent)) {
+		if part = indent + part; p.Paint != nil {
 			part = p.Paint(what, part)
 		}
-		if _, err := fmt.Fprintf(p.Out, "%s  %-9s %s\n", at, label, part); err != nil {
+		if _, err := fmt.Fprintln(p.Out, strings.TrimRight(fmt.Sprintf("%s  %-9s %s", at, label, part), " ")); err != nil {
 			return // nobody reads on
 		}
 		label, at = "", strings.Repeat(" ", len(at))
@@ -287,7 +305,7 @@ func diffLines(content []diffOf) (out []editLine) {
 				if n++; n > mostLines {
 					continue
 				}
-				out = append(out, editLine{side.what, side.what + " " + strings.ReplaceAll(l, "\t", "    ")})
+				out = append(out, editLine{side.what, side.what + " " + l})
 			}
 		}
 		if n > mostLines {

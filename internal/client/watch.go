@@ -269,6 +269,7 @@ type Watcher struct {
 	Pull  func(Pull)        // its pull request changed
 	Lost  func(error)       // the server does not answer; Watch retries until it does
 	Back  func()            // it answers again
+	Rest  func()            // no event comes any more: what has no end of line yet is written; Watch does not call it
 }
 
 const (

@@ -244,7 +244,7 @@ func TestToolOutputIsPrinted(t *testing.T) {
 	w.Event(Task{}, Event{Kind: "agent.update", Data: []byte(`{"sessionUpdate": "agent_message_chunk", "content": {"text": "Good.\n"}}`)})
 	w.Event(Task{}, Event{Kind: "agent.update",
 		Data: []byte(`{"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed", "content": []}`)})
-	if want := "  output    ok   one\n  output    ok  two\n  output    half\n  agent     Good.\n"; b.String() != want {
+	if want := "  output    ok      one\n  output    ok  two\n  output    half\n  agent     Good.\n"; b.String() != want {
 		t.Errorf("printed %q", b.String())
 	}
 }

@@ -76,3 +76,6 @@ func seconds(o *app.Op, name, text string) string {
 	}
 	return strconv.Itoa(int(d / time.Second))
 }
+
+// Given tells whether the text is to come from a file or an editor.
+func (t *Texts) Given() bool { return t.file != "" || t.edit }

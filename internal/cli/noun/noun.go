@@ -3,6 +3,7 @@
 package noun
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	flag "github.com/spf13/pflag"
 
@@ -83,6 +85,7 @@ type Listing struct {
 	all     bool
 	limit   int
 	Repo    string
+	mine    bool
 	Filters map[string]*string
 	Others  map[string]*string
 	flags   *flag.FlagSet
@@ -99,13 +102,16 @@ func (l *Listing) Add(fl *flag.FlagSet, n *Noun) {
 	keys := capability.Filters(o)
 	for _, key := range object.Sorted(keys) {
 		name := strings.TrimSuffix(key, "_id") // an object is named by more than its id
-		doc := "only those whose " + strings.ReplaceAll(name, "_", " ") + " is `VALUE`"
+		doc := cmp.Or(filterDocs[key], "only those whose "+strings.ReplaceAll(name, "_", " ")+" is `VALUE`")
 		if len(keys[key]) > 0 {
 			doc += ": " + strings.Join(keys[key], ", ")
 		}
 		if l.Filters[key] = tree.Once(fl, name, doc); len(keys[key]) == 1 && keys[key][0] == "true" {
 			fl.Lookup(name).NoOptDefVal = "true"
 		}
+	}
+	if _, known := keys["person"]; known {
+		fl.BoolVar(&l.mine, "mine", false, "only yours: --person me")
 	}
 	for _, in := range o.Inputs() {
 		if in.Name == l.Skip {
@@ -134,6 +140,12 @@ func (l *Listing) Add(fl *flag.FlagSet, n *Noun) {
 
 // inputs are those of the capability that the flags ask for.
 func (l *Listing) inputs(ctx context.Context, n *Noun) (in []capability.Given, err error) {
+	if l.mine {
+		if *l.Filters["person"] != "" {
+			return nil, exit.Misused("give --mine or --person, not both")
+		}
+		in = append(in, capability.Given{Name: "filter", Text: "person:me"})
+	}
 	for _, key := range object.Sorted(l.Filters) {
 		if v := *l.Filters[key]; v != "" {
 			if v, err = meantBy(ctx, n, key, v); err != nil {
@@ -154,6 +166,31 @@ func (l *Listing) inputs(ctx context.Context, n *Noun) (in []capability.Given, e
 	return in, nil
 }
 
+// filterDocs are the words of filters that are no member of the rows.
+var filterDocs = map[string]string{
+	"person": "only those of the person of that `LOGIN`, or me",
+	"since":  "only those made then or later: a `TIME` such as 2d or 10m ago, a day, or a whole time",
+	"before": "only those made before: a `TIME` such as 2d or 10m ago, a day, or a whole time",
+}
+
+// MomentOf is a time as the server takes it: a length of time is one before now.
+func MomentOf(flag, word string) (string, error) {
+	if n := len(word) - 1; n > 0 && (word[n] == 'd' || word[n] == 'w') {
+		if days, err := strconv.ParseFloat(word[:n], 64); err == nil {
+			word = fmt.Sprintf("%gh", days*24*map[byte]float64{'d': 1, 'w': 7}[word[n]])
+		}
+	}
+	if ago, err := time.ParseDuration(word); err == nil && ago > 0 {
+		return time.Now().Add(-ago).UTC().Format(time.RFC3339), nil
+	}
+	for _, form := range []string{time.RFC3339, time.DateOnly} {
+		if _, err := time.Parse(form, word); err == nil {
+			return word, nil
+		}
+	}
+	return "", exit.Misused("--%s takes a length of time such as 2d or 10m, a day such as 2026-11-02, or a time, not %q", flag, word)
+}
+
 // meantBy is the value of a filter as the server has it, for what a person names an object by.
 func meantBy(ctx context.Context, n *Noun, key, word string) (string, error) {
 	of := ""
@@ -162,6 +199,13 @@ func meantBy(ctx context.Context, n *Noun, key, word string) (string, error) {
 		of = key
 	case "task_id":
 		of = "task"
+	case "since", "before":
+		return MomentOf(key, word)
+	case "person":
+		if word == "me" {
+			return word, nil
+		}
+		of = "member"
 	case "repo_id":
 		return repoID(ctx, word)
 	case "actor":

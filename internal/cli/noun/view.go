@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -262,17 +263,24 @@ func Objects(w io.Writer, s terminal.Screen, all []any, order []string, now time
 	})
 	var columns []terminal.Column
 	for _, h := range heads {
-		columns = append(columns, terminal.Column{Head: strings.ToUpper(strings.ReplaceAll(h, "_", " ")), Flex: true})
+		columns = append(columns, terminal.Column{Flex: true,
+			Head: strings.ToUpper(strings.ReplaceAll(strings.TrimSuffix(h, "_usd"), "_", " "))})
 	}
 	var cells [][]terminal.Cell
 	whole := true
 	for _, e := range all {
 		row, _ := e.(map[string]any)
 		var line []terminal.Cell
-		for _, h := range heads {
+		for i, h := range heads {
 			text := object.Text(row[h])
 			whole = whole && !strings.Contains(strings.TrimSpace(text), "\n")
 			c := terminal.Cell{Text: text, Tone: terminal.ToneOf(text)}
+			if _, err := strconv.ParseFloat(text, 64); err == nil {
+				columns[i].Right = true
+				if strings.HasSuffix(h, "_usd") {
+					c.Text = "$" + text
+				}
+			}
 			if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
 				c.Text = terminal.Age(now, at)
 			}

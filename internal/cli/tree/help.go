@@ -72,6 +72,10 @@ func Describe(w io.Writer, c *cobra.Command) {
 		case "int", "uint", "float", "uint64", "float64":
 			kind = "N"
 		}
+		if f.NoOptDefVal == "true" && f.Value.Type() == "string" { // it takes nothing, or =false after it
+			kind = ""
+			doc += "; --" + f.Name + "=false says no"
+		}
 		short := ""
 		if f.Shorthand != "" {
 			short = "-" + f.Shorthand + ", "

@@ -34,9 +34,12 @@ func takesSelector(r rune) bool {
 
 // Line puts text on one line and removes hidden characters. Line ends and tabs
 // become spaces.
-func Line(s string) string {
+func Line(s string) string { return strings.TrimSpace(Indented(s)) }
+
+// Indented is Line with the spaces before the text.
+func Indented(s string) string {
 	var last rune
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
+	return strings.TrimRightFunc(strings.Map(func(r rune) rune {
 		before := last
 		last = r
 		switch {
@@ -46,7 +49,7 @@ func Line(s string) string {
 			return -1
 		}
 		return r
-	}, s))
+	}, s), unicode.IsSpace)
 }
 
 // Lines is Line of each line of a text, without empty lines at its ends.

@@ -249,6 +249,7 @@ type Run struct {
 	Template       string     `json:"template" example:"default" doc:"name of the agent template; empty for kind ci"`
 	Model          *string    `json:"model" example:"model-1" doc:"the model that it worked with; null when none is named"`
 	ResumeSHA      *string    `json:"resume_sha" example:"null" doc:"saved work that it began from; null when it began from the base branch"`
+	PushedSHA      *string    `json:"pushed_sha" example:"null" doc:"the commit that it has pushed; null while it has pushed none"`
 	LiveChannel    bool       `json:"live_channel" example:"false" doc:"whether messages reach the agent now"`
 	Usage          Usage      `json:"usage" doc:"what it used of models"`
 	LastSeq        int64      `json:"last_seq" doc:"number of the newest stored event"`

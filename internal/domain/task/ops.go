@@ -35,7 +35,7 @@ func (s *Service) Ops() []op.Op {
 			s.setup),
 		op.New(op.Row{ID: "task.list", Method: "GET", Path: "/v1/tasks", Group: group, Rule: read,
 			Summary: "List the account's tasks, newest first; q searches the title, 20,000 tasks a page, which may be short or empty and still have a next",
-			Doc:     "Without a filter all tasks of the account are listed, finished ones too. stuck:true leaves those that are shown as stuck. finished:24h leaves those that ended within the last 24 hours. waits:person leaves those that go on only if a person acts: held ones, those whose run is parked, whose pull request needs somebody, and pending ones with a hold that no passing of time ends. id:PART leaves those whose id begins or ends with it, branch:NAME those that work on the branch, box:ID those whose newest try is on the box.", Paging: paging()}, s.list),
+			Doc:     "Without a filter all tasks of the account are listed, finished ones too. stuck:true leaves those that are shown as stuck. finished:24h leaves those that ended within the last 24 hours. waits:person leaves those that go on only if a person acts: held ones, those whose run is parked, whose pull request needs somebody, and pending ones with a hold that no passing of time ends. person:ID leaves those at whose beginning that person is, person:me those of the caller; since:TIME and before:TIME those created then or later, and before, each a time or a day (UTC). id:PART leaves those whose id begins or ends with it, branch:NAME those that work on the branch, box:ID those whose newest try is on the box.", Paging: paging()}, s.list),
 		op.New(op.Row{ID: "task.run_status", Method: "GET", Path: "/v1/tasks/{id}", Group: group, Rule: read,
 			Summary: "One task: its place in the queue, its holds, its run",
 			Doc:     "Of a pending task, holds say why no box has claimed it; an empty list means that an online box can take it. run is the newest try."}, s.get),
@@ -65,7 +65,7 @@ func paging() *op.Paging {
 	for _, st := range Statuses() {
 		states = append(states, string(st))
 	}
-	return &op.Paging{Default: 50, Max: 200, Q: true, Several: []string{"status"}, Filters: map[string][]string{
+	return &op.Paging{Default: 50, Max: 200, Q: true, Several: []string{"status", "kind"}, Filters: map[string][]string{
 		"status":   states,
 		"stuck":    {"true"},
 		"waits":    {"person"},
@@ -76,6 +76,9 @@ func paging() *op.Paging {
 		"id":       nil, // a part of it
 		"branch":   nil,
 		"box":      nil, // id
+		"person":   nil, // id, or me
+		"since":    nil, // a time or a day
+		"before":   nil, // the same
 	}}
 }
 
@@ -119,7 +122,8 @@ func newest(p op.PageIn) bool {
 	if p.Cursor != "" || p.Q != "" {
 		return false
 	}
-	for _, key := range []string{"repo", "kind", "label", "stuck", "waits", "finished", "id", "branch", "box"} {
+	for _, key := range []string{"repo", "kind", "label", "stuck", "waits", "finished", "id", "branch", "box", "person", "since",
+		"before"} {
 		if p.Want(key) != "" {
 			return false
 		}

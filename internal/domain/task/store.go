@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
+	"yardmaster/internal/policy"
 )
 
 // own lists all columns of Row; columns is its first part. insertTask names those that
@@ -291,8 +292,13 @@ func (s *Service) pageOf(tx *db.Tx, p op.PageIn, repoID string, states []string)
 	if err != nil {
 		return nil, nil, err
 	}
+	asked, err := askedIn(p)
+	if err != nil {
+		return nil, nil, err
+	}
 	narrow := func(b *db.Builder) *db.Builder {
 		named(b)
+		asked(b, policy.From(tx.Context()).UserID)
 		if len(states) == 1 {
 			b.And("status = ", states[0])
 		}
@@ -308,8 +314,8 @@ func (s *Service) pageOf(tx *db.Tx, p op.PageIn, repoID string, states []string)
 	if len(states) > 1 {
 		b.In("status", states)
 	}
-	if k := p.Want("kind"); k != "" {
-		b.And("kind = ", k)
+	if kinds := p.Wants("kind"); len(kinds) > 0 {
+		b.In("kind", kinds)
 	}
 	if l := p.Want("label"); l != "" {
 		name, value, _ := strings.Cut(l, "=")
@@ -345,6 +351,43 @@ func (s *Service) pageOf(tx *db.Tx, p op.PageIn, repoID string, states []string)
 		end = nil
 	}
 	return rows, end, err
+}
+
+// askedIn reads the filters of who is at the beginning of tasks and of when they were created, and answers what
+// adds them to a list. me is the caller.
+func askedIn(p op.PageIn) (func(b *db.Builder, me string), error) {
+	var at [2]time.Time
+	for i, key := range []string{"since", "before"} {
+		text := p.Want(key)
+		if text == "" {
+			continue
+		}
+		var err error
+		if at[i], err = time.Parse(time.RFC3339, text); err != nil {
+			if at[i], err = time.Parse(time.DateOnly, text); err != nil {
+				return nil, fault.Field("filter", key+" is a time such as 2026-11-02T15:04:05Z, or a day such as 2026-11-02")
+			}
+		}
+	}
+	person := p.Want("person")
+	if person != "" && person != "me" && !id.Valid(person) {
+		return nil, fault.Field("filter", "person must be the id of a person, or me")
+	}
+	return func(b *db.Builder, me string) {
+		switch person {
+		case "":
+		case "me":
+			b.And("requested_by = ", me)
+		default:
+			b.And("requested_by = ", person)
+		}
+		if !at[0].IsZero() {
+			b.And("created_at >= ", at[0])
+		}
+		if !at[1].IsZero() {
+			b.And("created_at < ", at[1])
+		}
+	}, nil
 }
 
 // namedOf reads the filters that name tasks, and answers what adds them to a list.

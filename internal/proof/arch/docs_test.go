@@ -12,16 +12,15 @@ import (
 // values are the schemas of the API whose values the pages explain, by page: the member
 // of each after a full stop.
 var values = map[string][]string{
-	"pulls.md": {
-		"Need.why", "Babysit.state", "QueuePlace.state", "MergeBatch.state", "PendingAction.state", "PendingAction.kind",
-		"PullRequest.state",
-	},
-	"reviews.md":   {"Finding.state", "ReviewRun.status", "ReviewRun.verdict", "ReviewBrain.gap"},
-	"digests.md":   {"DigestWait.kind", "DigestRate.name"},
-	"schedules.md": {"Schedule.state", "Schedule.obstacle", "Schedule.last_outcome", "Schedule.when_busy"},
-	"webhooks.md":  {"WebhookAttempt.status", "WebhookAttempt.type"},
-	"sources.md":   {"Source.kind", "Source.state", "SourceReceipt.kind", "SourceReceipt.reason", "LinearIssue.state"},
-	"github.md":    {"CodeHostDelivery.state", "IssuePolicy.triage"},
+	"pulls.md":      {"Need.why", "Babysit.state", "PullRequest.state"},
+	"merging.md":    {"QueuePlace.state", "MergeBatch.state"},
+	"pull-moves.md": {"PendingAction.state", "PendingAction.kind"},
+	"reviews.md":    {"Finding.state", "ReviewRun.status", "ReviewRun.verdict", "ReviewBrain.gap"},
+	"digests.md":    {"DigestWait.kind", "DigestRate.name"},
+	"schedules.md":  {"Schedule.state", "Schedule.obstacle", "Schedule.last_outcome", "Schedule.when_busy"},
+	"webhooks.md":   {"WebhookAttempt.status", "WebhookAttempt.type"},
+	"sources.md":    {"Source.kind", "Source.state", "SourceReceipt.kind", "SourceReceipt.reason", "LinearIssue.state"},
+	"github.md":     {"CodeHostDelivery.state", "IssuePolicy.triage"},
 }
 
 // The pages have every value that the API answers where people have to act on it.

@@ -11,7 +11,7 @@
 //   - valid.go: which facts cannot occur together, and why
 //   - enders.go: what ends a wait, and which calls are allowed when
 //   - view.go: what the API says of facts, and what people are told when facts change
-//   - page.go: the table as docs/pulls.md has it
+//   - page.go: the table as docs/pull-moves.md has it
 package moves
 
 // Next answers what happens now: the first line that holds. A line that does not keep a

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestPage holds that docs/pulls.md has the table as it is. With UPDATE=1 it writes it there.
+// TestPage holds that docs/pull-moves.md has the table as it is. With UPDATE=1 it writes it there.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join("..", "..", "..", "..", "docs", "pulls.md")
+	path := filepath.Join("..", "..", "..", "..", "docs", "pull-moves.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

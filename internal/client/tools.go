@@ -1,0 +1,156 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// toolUpdate is what an agent tells of a call of a tool.
+type toolUpdate struct {
+	Update  string `json:"sessionUpdate"`
+	ID      string `json:"toolCallId"`
+	Title   string `json:"title"`
+	Kind    string `json:"kind"`
+	Status  string `json:"status"`
+	Content []struct {
+		Type    string `json:"type"`
+		Content struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	} `json:"content"`
+	Input json.RawMessage `json:"rawInput"`
+	Ended json.RawMessage `json:"rawOutput"`
+	Meta  struct {
+		Output *struct {
+			Data string `json:"data"`
+		} `json:"terminal_output_delta"`
+		Exit *exited `json:"terminal_exit"`
+	} `json:"_meta"`
+}
+
+// exited is what a program ended with, in the two spellings of agents.
+type exited struct {
+	Code  *int `json:"exit_code"`
+	Camel *int `json:"exitCode"`
+}
+
+// command is the command line that a call runs; "" if it says none.
+func (u *toolUpdate) command() string {
+	var in struct {
+		Command json.RawMessage `json:"command"`
+	}
+	if json.Unmarshal(u.Input, &in) != nil {
+		return ""
+	}
+	var text string
+	var words []string
+	switch {
+	case json.Unmarshal(in.Command, &text) == nil:
+		return text
+	case json.Unmarshal(in.Command, &words) == nil:
+		return strings.Join(words, " ")
+	}
+	return ""
+}
+
+// exit is what the program of a call ended with.
+func (u *toolUpdate) exit() (code int, known bool) {
+	var of exited
+	if u.Meta.Exit != nil {
+		of = *u.Meta.Exit
+	} else if json.Unmarshal(u.Ended, &of) != nil {
+		return 0, false
+	}
+	for _, c := range []*int{of.Code, of.Camel} {
+		if c != nil {
+			return *c, true
+		}
+	}
+	return 0, false
+}
+
+// shownTools are the calls that go on, by their ids: what was shown of each.
+type shownTools map[string]*shownTool
+
+type shownTool struct{ title, printed string }
+
+// toolTold is what an update of a call shows: a line about what it does, its output that was not shown, and how it
+// ended.
+type toolTold struct{ does, output, ended string }
+
+// tell notes an update and answers what it shows. Some agents name a call by its tool and say only later what it
+// runs; some repeat in each update what was printed before.
+func (s shownTools) tell(e Event) (out toolTold) {
+	if e.Kind == "run.accepted" { // the calls of another run have the same ids
+		clear(s)
+	}
+	var u toolUpdate
+	if e.Kind != "agent.update" || json.Unmarshal(e.Data, &u) != nil ||
+		u.Update != "tool_call" && u.Update != "tool_call_update" {
+		return out
+	}
+	of := s[u.ID]
+	if of == nil {
+		if of = (&shownTool{}); len(s) < mostDiffs {
+			s[u.ID] = of
+		}
+	}
+	title := or(u.command(), u.Title)
+	if u.Update == "tool_call" {
+		title = or(title, u.Kind)
+	}
+	if title != "" && title != of.title && (of.title == "" || u.command() != "") {
+		out.does, of.title = "tool: "+title, title
+	}
+	if u.Meta.Output != nil {
+		out.output = u.Meta.Output.Data
+		of.printed += out.output
+	}
+	var all strings.Builder
+	for _, c := range u.Content {
+		if c.Type == "content" {
+			all.WriteString(c.Content.Text)
+		}
+	}
+	if text := all.String(); text != "" && strings.TrimSpace(text) != strings.TrimSpace(of.printed) {
+		fresh, _ := strings.CutPrefix(text, of.printed)
+		of.printed = text
+		out.output += fresh
+	}
+	if u.Status != "completed" && u.Status != "failed" {
+		return out
+	}
+	if out.output != "" && !strings.HasSuffix(out.output, "\n") {
+		out.output += "\n"
+	}
+	delete(s, u.ID)
+	switch code, known := u.exit(); {
+	case known && (code != 0 || u.Status == "failed"):
+		out.ended = fmt.Sprintf("failed, exit %d", code)
+	case u.Status == "failed":
+		out.ended = "failed: " + or(of.title, "the tool")
+	}
+	return out
+}
+
+// expanded is a line with spaces in the place of tabs, to each eighth column.
+func expanded(line string) string {
+	if !strings.Contains(line, "\t") {
+		return line
+	}
+	var b strings.Builder
+	at := 0
+	for part := range strings.SplitAfterSeq(line, "\t") {
+		text, tab := strings.CutSuffix(part, "\t")
+		b.WriteString(text)
+		at += utf8.RuneCountInString(text)
+		if tab {
+			n := 8 - at%8
+			b.WriteString(strings.Repeat(" ", n))
+			at += n
+		}
+	}
+	return b.String()
+}
