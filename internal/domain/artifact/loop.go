@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"yardmaster/internal/blob"
 	"yardmaster/internal/db"
 	"yardmaster/internal/observe"
 )
@@ -144,7 +145,11 @@ func (s *Service) finish(ctx context.Context, r row) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := s.Objects.Delete(limited, r.key())
-	return errors.Join(err, s.DB.Write(ctx, func(tx *db.Tx) error {
+	said := err
+	if errors.Is(err, blob.ErrHeld) {
+		said = nil // it is done later
+	}
+	return errors.Join(said, s.DB.Write(ctx, func(tx *db.Tx) error {
 		last := r.CreatedAt.Add(abandoned)
 		switch {
 		case err != nil:

@@ -47,6 +47,8 @@ var (
 	// anywhere finds the artifact of a row or of a key, whatever became of it.
 	anywhere = db.Q[row](`SELECT ` + columns + ` FROM artifacts WHERE account_id = $1 AND id = $2`).ForUpdate()
 
+	allShown = db.Q[row](`SELECT ` + columns + ` FROM artifacts WHERE ` + shows + ` ORDER BY id`)
+
 	arrived = db.S(`UPDATE artifacts SET stored_at = $2, due_at = expires_at WHERE id = $1 AND stored_at IS NULL AND deleted_at IS NULL`)
 	missing = db.S(`UPDATE artifacts SET missing_at = $2 WHERE id = $1`)
 	shared  = db.SWith[row](`UPDATE artifacts SET visibility = :visibility, shared_until = :shared_until, expires_at = :expires_at, due_at = :due_at
