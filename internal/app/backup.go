@@ -149,7 +149,9 @@ func (b Backup) database(ctx context.Context, c *config.Config, f *backup.Folder
 	return objects, nil
 }
 
-func (b Backup) repositories(ctx context.Context, f *backup.Folder, root string, before map[string]map[string]string, m *backup.Manifest) error {
+func (b Backup) repositories(
+	ctx context.Context, f *backup.Folder, root string, before map[string]map[string]string, m *backup.Manifest,
+) error {
 	names, err := backup.Repositories(root)
 	if err != nil {
 		return err

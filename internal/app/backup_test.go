@@ -150,7 +150,8 @@ func TestBackup(t *testing.T) {
 					t.Errorf("%q is not said:\n%s", want, said)
 				}
 			}
-			if err := (Backup{Version: "test", Out: said}).Make(t.Context(), y.cfg, to); err == nil || !strings.Contains(err.Error(), "already") {
+			err = Backup{Version: "test", Out: said}.Make(t.Context(), y.cfg, to)
+			if err == nil || !strings.Contains(err.Error(), "already") {
 				t.Error("a backup was made over another:", err)
 			}
 		})
@@ -187,7 +188,8 @@ func TestRestore(t *testing.T) {
 			if !strings.Contains(said.String(), "refs: none was moved") {
 				t.Error(said)
 			}
-			if err := (Backup{Version: "test", Out: said}).Restore(t.Context(), cfg, to); err == nil || !strings.Contains(err.Error(), "empty") {
+			err = Backup{Version: "test", Out: said}.Restore(t.Context(), cfg, to)
+			if err == nil || !strings.Contains(err.Error(), "empty") {
 				t.Error("a backup was put over a server:", err)
 			}
 			ctx, end := context.WithCancel(t.Context())
@@ -346,7 +348,8 @@ func TestNothingIsDeletedMeanwhile(t *testing.T) {
 	}
 	were := objects()
 	maintain := func() error {
-		return part[*repo.Service](y).Folders.Maintain(t.Context(), codehost.Repo{Host: codehost.BuiltIn, Owner: "acme", Name: "web"}, y.now())
+		web := codehost.Repo{Host: codehost.BuiltIn, Owner: "acme", Name: "web"}
+		return part[*repo.Service](y).Folders.Maintain(t.Context(), web, y.now())
 	}
 	if err := maintain(); err != nil || objects() != were {
 		t.Error("the repository was packed:", err)

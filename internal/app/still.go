@@ -19,7 +19,8 @@ func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
 }
 
 // natsAnywhere is natsListen for a copy: the address that the original has noted is the original's.
-func natsAnywhere(_ context.Context, _ *db.DB, c *config.Config, _ *slog.Logger, started func(listen string) (addr string, err error)) error {
+func natsAnywhere(_ context.Context, _ *db.DB, c *config.Config, _ *slog.Logger,
+	started func(listen string) (addr string, err error)) error {
 	_, err := started(c.NATSListen)
 	return err
 }

@@ -98,7 +98,7 @@ func serverCommands() []tree.Command {
 		{Words: "restore", Args: "BACKUP", Define: machine.Restore,
 			Summary: "on the server's machine: put a backup into an empty folder, or try it with --drill",
 			Examples: []string{"yardmaster restore /backups/monday --data /srv/yardmaster-new",
-				"yardmaster restore --drill /backups/monday --master-key-file /root/master.key"}},
+				"yardmaster restore --drill /backups/monday --master-key-file /keys/master.key"}},
 		{Words: "admin grant", Args: "LOGIN", Summary: "on the server's machine: make a person an operator of the server",
 			Define: machine.Appoint(true), Examples: []string{"yardmaster admin grant bob --data /srv/yardmaster"}},
 		{Words: "admin revoke", Args: "LOGIN", Summary: "on the server's machine: make an operator an ordinary person again",
