@@ -50,8 +50,8 @@ var (
 	postpone     = db.S(`UPDATE event_cursors SET tries = tries + 1, due_at = $3 WHERE reader = $1 AND account_id = $2`)
 
 	allHeads  = db.Q[headRow](`SELECT account_id, seq, hash FROM audit_heads ORDER BY account_id`)
-	chain     = db.Q[chainRow](`SELECT ` + chained + ` FROM audit WHERE account_id = $1 AND seq > $2 AND seq > 0 ORDER BY seq LIMIT 500`)
-	ourChain  = db.Q[chainRow](`SELECT ` + chained + ` FROM audit WHERE account_id IS NULL AND seq > $1 AND seq > 0 ORDER BY seq LIMIT 500`)
+	chain     = db.Q[chainRow](`SELECT ` + chained + ` FROM audit WHERE account_id = $1 AND seq > $2 + 0 AND seq > 0 ORDER BY seq LIMIT 500`)
+	ourChain  = db.Q[chainRow](`SELECT ` + chained + ` FROM audit WHERE account_id IS NULL AND seq > $1 + 0 AND seq > 0 ORDER BY seq LIMIT 500`)
 	selectSeq = db.Q[int64](`SELECT seq FROM audit_heads WHERE account_id = $1`)
 
 	// selectBehind lists the accounts with events that a reader has not read and
