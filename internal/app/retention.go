@@ -76,7 +76,8 @@ func Retention(ctx context.Context, c *config.Config, out io.Writer) (err error)
 		if k.Ends == config.ByDays {
 			n = fmt.Sprint(next[table])
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\n", table, have.Rows[table], n, cmp.Or(k.Setting, string(k.Ends), "not known to this program"), k.Why)
+		end := cmp.Or(k.Setting, string(k.Ends), "not known to this program")
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\n", table, have.Rows[table], n, end, k.Why)
 	}
 	if err := t.Flush(); err != nil {
 		return err
