@@ -89,7 +89,7 @@ func New(cfg Config) (*Host, error) {
 	}
 	return &Host{
 		deleting: cfg.Deleting,
-		name: cmp.Or(cfg.Name, codehost.BuiltIn), root: root, baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), git: git, log: cfg.Logger,
+		name:     cmp.Or(cfg.Name, codehost.BuiltIn), root: root, baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), git: git, log: cfg.Logger,
 	}, nil
 }
 
