@@ -100,7 +100,7 @@ fast: ## of that, what has changed since the last pass: under three minutes, bef
 .PHONY: nightly
 nightly: export NEEDS := race
 nightly: ## all else, whole: before an issue is called resolved, and each night
-	@$(GATE) stages -all nightly deps race night-test environments conformance e2e-agents reproducible chaos-night model fuzz vuln bench-check
+	@$(GATE) stages -all nightly deps race night-test environments conformance e2e-agents alerts reproducible chaos-night model fuzz vuln bench-check
 
 .PHONY: build
 build: ## build ./yardmaster
@@ -228,6 +228,10 @@ pictures: deps build ## take the pictures of docs/pictures anew, in a real brows
 .PHONY: e2e-agents
 e2e-agents: $(DEPS) build ## run real coding agents from npm to a merged pull request
 	scripts/e2e-agents
+
+.PHONY: alerts
+alerts: ## have promtool judge the rules of docs/monitoring, and play their cases
+	scripts/alerts
 
 .PHONY: environments
 environments: $(DEPS) build ## run the demo as root and others, with and without isolation, where folders are closed

@@ -59,6 +59,9 @@ type Options struct {
 	Version string
 	SHA     string // commit of a released build
 	Logger  *slog.Logger
+	// Still has it reach nobody: it runs no loop, connects to no code host, and its bus takes any
+	// port. It is for a copy that is being tried.
+	Still bool
 	// Ready is called once requests are answered.
 	Ready func(*App)
 }
@@ -154,6 +157,9 @@ func (a *App) complete() {
 	}
 	if a.after == nil {
 		a.after = time.After
+	}
+	if a.roads == nil && a.opts.Still {
+		a.roads = nowhere{}
 	}
 	if a.roads == nil {
 		a.roads = a.hostRoads()

@@ -329,15 +329,15 @@ func (a *App) wire() parts {
 	p.tokens = add(&p, hosttoken.New(hosttoken.Needs{DB: a.db, Ring: a.ring, Hosts: a.hosts, Repos: flow.BoundRepos{}, Logger: a.log}))
 	p.quota = add(&p, quota.New(quota.Needs{DB: a.db, Logger: a.log, Sizes: a.host, Clock: a.clock}))
 	p.lfs = add(&p, lfs.New(lfs.Needs{
-		DB: a.db, Ring: a.ring, Objects: a.blob, Repos: flow.LFSRepos{}, Room: p.quota, Logger: a.log, BaseURL: a.base, Clock: a.now,
+		DB: a.db, Ring: a.ring, Objects: a.kept(), Repos: flow.LFSRepos{}, Room: p.quota, Logger: a.log, BaseURL: a.base, Clock: a.now,
 	}))
 	p.kept = add(&p, artifact.New(artifact.Needs{
-		DB: a.db, Due: a.due, Ring: a.ring, Objects: a.blob, Bus: a.line, Places: flow.ArtifactPlaces{}, Room: p.quota,
+		DB: a.db, Due: a.due, Ring: a.ring, Objects: a.kept(), Bus: a.line, Places: flow.ArtifactPlaces{}, Room: p.quota,
 		Logger: a.log, BaseURL: a.base, KeepRun: days(a.cfg.KeepRunFiles), Keep: days(a.cfg.KeepFiles),
 	}))
 	p.ci = add(&p, ci.New(ci.Needs{
 		DB: a.db, Hub: a.hub, Due: a.due, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},
-		Logs: flow.RunLogs{}, Objects: objectsWithin{a.blob, p.quota}, Pulls: flow.CheckPulls{BaseURL: a.base}, Intents: intents,
+		Logs: flow.RunLogs{}, Objects: objectsWithin{a.kept(), p.quota}, Pulls: flow.CheckPulls{BaseURL: a.base}, Intents: intents,
 	}))
 	p.merges = add(&p, mergequeue.New(mergequeue.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Bot: author, Orders: flow.MergeOrders{},

@@ -33,7 +33,7 @@ func lock(data string) (*os.File, error) {
 // takeLease keeps a second server off a PostgreSQL database, unless both may share
 // the database. It does nothing if this server has the lease already.
 func (a *App) takeLease(ctx context.Context, d *db.DB) (err error) {
-	if d.Engine() != db.Postgres || a.lease != nil {
+	if d.Engine() != db.Postgres || a.lease != nil || a.opts.Still { // a copy has the original's lease in it
 		return nil
 	}
 	machine, err := os.Hostname()

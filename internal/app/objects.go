@@ -7,11 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"yardmaster/internal/api/held"
 	"yardmaster/internal/api/rest"
+	"yardmaster/internal/backup"
 	"yardmaster/internal/blob"
 	"yardmaster/internal/config"
 	"yardmaster/internal/domain/quota"
@@ -69,6 +71,20 @@ func (o objectsWithin) Put(ctx context.Context, key string, r io.Reader, size in
 		return err
 	}
 	return o.Store.Put(ctx, key, r, size, mediaType)
+}
+
+// deleting is asked before bytes of repositories or of the store are deleted: a backup that is
+// being made needs them.
+func (a *App) deleting() (done func(), may bool, err error) {
+	return backup.Deleting(filepath.Join(a.cfg.Data, backup.GitFolder))
+}
+
+// kept is the store of objects for those who delete some.
+func (a *App) kept() blob.Store {
+	if _, off := a.blob.(blob.Off); off {
+		return a.blob
+	}
+	return blob.Held{Store: a.blob, Deleting: a.deleting}
 }
 
 // now is the time of what is kept in memory. A test replaces the clock after the store

@@ -116,7 +116,8 @@ func (a *App) open(ctx context.Context) (err error) {
 	if err := a.startNotary(ctx); err != nil {
 		return err
 	}
-	if a.host, err = builtin.New(builtin.Config{Root: filepath.Join(a.cfg.Data, "git"), BaseURL: a.base, Logger: a.log}); err != nil {
+	if a.host, err = builtin.New(builtin.Config{Root: filepath.Join(a.cfg.Data, "git"), BaseURL: a.base, Logger: a.log,
+		Deleting: a.deleting}); err != nil {
 		return err
 	}
 	if err := a.startBus(ctx); err != nil {
@@ -127,6 +128,9 @@ func (a *App) open(ctx context.Context) (err error) {
 		return fmt.Errorf("connect GitHub: %w", err)
 	}
 	// Before any loop calls a host: what a host that is not connected refuses waits long.
+	if a.opts.Still {
+		return a.parts.repo.FindLost(ctx)
+	}
 	if err := a.parts.hosts.Connect(ctx); err != nil {
 		a.log.ErrorContext(ctx, "connect the code hosts", slog.Any("error", err)) // and its loop tries again
 	}
@@ -178,7 +182,11 @@ func (a *App) startBus(ctx context.Context) error {
 		})
 		return boxID, ok, err
 	}
-	return natsListen(ctx, a.db, a.cfg, a.log, func(listen string) (string, error) {
+	listen := natsListen
+	if a.opts.Still {
+		listen = natsAnywhere
+	}
+	return listen(ctx, a.db, a.cfg, a.log, func(listen string) (string, error) {
 		var err error
 		a.bus, err = bus.Start(ctx, bus.Config{Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Authority: own, TLS: files,
 			Owner: owner, Logger: a.log, Connections: busConnections(rlimit.Files()),

@@ -69,6 +69,9 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 // loops is the work that is not a request. Each runs until its context ends.
 func (a *App) loops() []func(context.Context) error {
 	var all []func(context.Context) error
+	if a.opts.Still {
+		return append(all, a.keepLease)
+	}
 	for _, d := range a.parts.all {
 		if l, ok := d.(looping); ok {
 			all = append(all, l.Loop)

@@ -24,6 +24,8 @@ var (
 	ErrSize = errors.New("the object has another size than was said")
 	// ErrOff means that this installation keeps no objects.
 	ErrOff = errors.New("this installation keeps no objects")
+	// ErrHeld means that nothing is deleted for now: a backup is being made.
+	ErrHeld = errors.New("objects are kept while a backup is made")
 )
 
 // MaxTTL is the longest life of an address, which is what S3 allows.
@@ -202,3 +204,39 @@ func (Off) PresignPut(context.Context, string, int64, string, time.Duration) (st
 
 // Close implements Store.
 func (Off) Close() error { return nil }
+
+// Held is a store that deletes nothing while a backup is made: Delete fails with ErrHeld.
+type Held struct {
+	Store
+	// Deleting is asked before an object is deleted, and its done is called after it.
+	Deleting func() (done func(), may bool, err error)
+}
+
+// Delete implements Store.
+func (h Held) Delete(ctx context.Context, key string) error {
+	done, may, err := h.Deleting()
+	if err != nil {
+		return err
+	}
+	if !may {
+		return ErrHeld
+	}
+	defer done()
+	return h.Store.Delete(ctx, key)
+}
+
+// Named is an object that a row names.
+type Named struct {
+	Key  string
+	Size int64 // in bytes; -1: the row does not say
+}
+
+// Tidy removes what cut-off uploads have left, where the store has such.
+func (h Held) Tidy(ctx context.Context, before time.Time) error {
+	if t, ok := h.Store.(interface {
+		Tidy(ctx context.Context, before time.Time) error
+	}); ok {
+		return t.Tidy(ctx, before)
+	}
+	return nil
+}

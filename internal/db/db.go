@@ -73,6 +73,9 @@ type Options struct {
 	// the schema already has the table of servers. If it returns an error, the
 	// schema stays unchanged.
 	Before func(context.Context, *DB) error
+	// AsIs has Open refuse a database whose schema is another than that of this program, and
+	// change nothing in it.
+	AsIs bool
 	// Observe is called after every transaction, with the context that it was begun
 	// in. It may be nil.
 	Observe func(context.Context, Transaction)

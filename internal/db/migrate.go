@@ -52,6 +52,9 @@ func migrate(ctx context.Context, pool *sql.DB, e Engine, schema fs.FS, o Option
 	if err := fit(ctx, pool, e, schema); err != nil {
 		return err
 	}
+	if o.AsIs {
+		return same(ctx, pool, e, schema)
+	}
 	if err := begin(ctx, pool, e, schema, o.Logger); err != nil {
 		return err
 	}
@@ -59,6 +62,24 @@ func migrate(ctx context.Context, pool *sql.DB, e Engine, schema fs.FS, o Option
 		return err
 	}
 	return sign(ctx, pool, e, schema, o.Program)
+}
+
+// same returns an error unless the schema is that of this program.
+func same(ctx context.Context, pool *sql.DB, e Engine, schema fs.FS) error {
+	know, err := newest(schema)
+	if err != nil {
+		return err
+	}
+	var have int64
+	there, err := exists(ctx, pool, e, "goose_db_version")
+	if err == nil && there {
+		err = pool.QueryRowContext(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version`).Scan(&have)
+	}
+	if err == nil && have != know {
+		err = fmt.Errorf("the database is at schema version %d, and this program is of version %d: use the program that the server runs",
+			have, know)
+	}
+	return err
 }
 
 // climb applies the migrations that the database lacks, one after the other. On

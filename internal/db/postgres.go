@@ -25,6 +25,7 @@ var (
 )
 
 type postgresBackend struct {
+	dsn    string
 	pool   *sql.DB
 	closed atomic.Bool
 }
@@ -47,11 +48,11 @@ func openPostgres(ctx context.Context, d *DB, dsn string, o Options, schema fs.F
 	pool.SetConnMaxIdleTime(5 * time.Minute)
 	pool.SetConnMaxLifetime(time.Hour)
 
-	d.backend = &postgresBackend{pool: pool}
+	d.backend = &postgresBackend{dsn: dsn, pool: pool}
 	if err := fit(ctx, pool, Postgres, schema); err != nil {
 		return errors.Join(err, pool.Close())
 	}
-	if o.Before != nil {
+	if o.Before != nil && !o.AsIs {
 		var known bool
 		err := pool.QueryRowContext(ctx, `SELECT to_regclass('servers') IS NOT NULL`).Scan(&known)
 		if err == nil && known {

@@ -26,6 +26,7 @@ const (
 // sqliteBackend has one connection that writes, shared by group commit, and a few
 // that read snapshots meanwhile (WAL).
 type sqliteBackend struct {
+	path    string // of the file
 	writer  *groupWriter
 	readers chan *sqliteConn // idle connections
 	pools   []*sql.DB
@@ -47,7 +48,7 @@ func openSQLite(ctx context.Context, path string, o Options, schema fs.FS) (_ *s
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	b := &sqliteBackend{readers: make(chan *sqliteConn, readers), closed: make(chan struct{})}
+	b := &sqliteBackend{path: path, readers: make(chan *sqliteConn, readers), closed: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.release())

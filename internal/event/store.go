@@ -8,6 +8,31 @@ import (
 	"yardmaster/internal/db"
 )
 
+// headRow is the newest row of a chain.
+type headRow struct {
+	AccountID string // empty: the platform's
+	Seq       int64
+	Hash      string
+}
+
+// chainRow is a row with its place in its chain.
+type chainRow struct {
+	ID        string
+	AccountID *string
+	Seq       int64
+	At        time.Time
+	Actor     string
+	Kind      string
+	Object    string
+	RepoID    *string
+	RequestID string
+	Data      string
+	PrevHash  string
+	Hash      string
+}
+
+const chained = `id, account_id, seq, at, actor, kind, object, repo_id, request_id, data, prev_hash, hash`
+
 type cursor struct {
 	Seq   int64
 	Tries int64
@@ -24,6 +49,9 @@ var (
 	moveCursor   = db.S(`UPDATE event_cursors SET seq = $3, tries = 0, due_at = NULL WHERE reader = $1 AND account_id = $2`)
 	postpone     = db.S(`UPDATE event_cursors SET tries = tries + 1, due_at = $3 WHERE reader = $1 AND account_id = $2`)
 
+	allHeads  = db.Q[headRow](`SELECT account_id, seq, hash FROM audit_heads ORDER BY account_id`)
+	chain     = db.Q[chainRow](`SELECT ` + chained + ` FROM audit WHERE account_id = $1 AND seq > $2 + 0 AND seq > 0 ORDER BY seq LIMIT 500`)
+	ourChain  = db.Q[chainRow](`SELECT ` + chained + ` FROM audit WHERE account_id IS NULL AND seq > $1 + 0 AND seq > 0 ORDER BY seq LIMIT 500`)
 	selectSeq = db.Q[int64](`SELECT seq FROM audit_heads WHERE account_id = $1`)
 
 	// selectBehind lists the accounts with events that a reader has not read and

@@ -43,6 +43,7 @@ var (
 	delivered = db.S(`UPDATE mails SET state = 'sent', sealed = '', sent_at = $3, last_error = NULL
 		WHERE id = $1 AND tries = $2 AND state = 'due'`)
 	forget  = db.S(`DELETE FROM mails WHERE state <> 'due' AND created_at < $1`)
+	over    = db.Q[int64](`SELECT COUNT(*) AS n FROM mails WHERE state <> 'due' AND created_at < $1`)
 	dropped = db.S(`DELETE FROM mails WHERE id = $1 AND tries = $2 AND state = 'due'`)
 	refused = db.SWith[refusedArgs](`UPDATE mails SET state = :state, due_at = :due_at, last_error = :last_error, failures = :failures,
 		leased_until = 0
@@ -122,3 +123,6 @@ func ClockSetBack(tx *db.Tx) error {
 	_, err := pullOutage.Exec(tx, tx.Now, tx.Now.Add(pauses[len(pauses)-1]))
 	return err
 }
+
+// Old counts the mails that are older than a time and are sent, or have failed: those that go next.
+func Old(tx *db.Tx, at time.Time) (int64, error) { return over.One(tx, at) }

@@ -43,6 +43,9 @@ type Config struct {
 	BaseURL string // of this server, without a slash at the end
 	Git     string // the git program, 2.39 or later; "git" if empty
 	Logger  *slog.Logger
+	// Deleting is asked before objects of repositories are packed anew or removed, and its done is
+	// called after it. May is false while nothing may be. Nil: it always may.
+	Deleting func() (done func(), may bool, err error)
 }
 
 // Host implements codehost.Host and codehost.Forge. It has the repositories that
@@ -52,6 +55,7 @@ type Host struct {
 	git                 *gitfolder.Git
 	log                 *slog.Logger
 	transferLimit       smarthttp.Limit
+	deleting            func() (done func(), may bool, err error)
 	lost                sync.Map // codehost.Key -> codehost.Repo, see Missing
 	flows               flows
 }
@@ -80,8 +84,12 @@ func New(cfg Config) (*Host, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Deleting == nil {
+		cfg.Deleting = func() (func(), bool, error) { return func() {}, true, nil }
+	}
 	return &Host{
-		name: cmp.Or(cfg.Name, codehost.BuiltIn), root: root, baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), git: git, log: cfg.Logger,
+		deleting: cfg.Deleting,
+		name:     cmp.Or(cfg.Name, codehost.BuiltIn), root: root, baseURL: strings.TrimSuffix(cfg.BaseURL, "/"), git: git, log: cfg.Logger,
 	}, nil
 }
 

@@ -41,6 +41,11 @@ func (h *Host) maintain(ctx context.Context, r codehost.Repo, now, before time.T
 	if err := h.sweep(now); err != nil {
 		return err
 	}
+	deleted, may, err := h.deleting()
+	if err != nil || !may { // the next call does it
+		return err
+	}
+	defer deleted()
 	if err := dir.Pack(ctx, now); err != nil {
 		return err
 	}

@@ -55,8 +55,22 @@ func postgresDatabase(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return made(t, ` TEMPLATE `+template+cluster.copying)
+}
+
+// Empty makes a PostgreSQL database without a schema, and drops it when the test ends.
+func Empty(t testing.TB) (dsn string) {
+	t.Helper()
+	if _, err := cluster.ready(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return made(t, ``)
+}
+
+func made(t testing.TB, how string) (dsn string) {
+	t.Helper()
 	name := fmt.Sprintf("test_%d_%d", os.Getpid(), databases.Add(1))
-	if err := cluster.exec(`CREATE DATABASE ` + name + ` TEMPLATE ` + template + cluster.copying); err != nil {
+	if err := cluster.exec(`CREATE DATABASE ` + name + how); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -2,9 +2,11 @@ package artifact
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
+	"yardmaster/internal/blob"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
 	"yardmaster/internal/observe"
@@ -84,6 +86,9 @@ func (s *Service) attend(ctx context.Context, j due.Job[attended]) due.Outcome {
 }
 
 func (s *Service) fails(ctx context.Context, r row, err error) due.Outcome {
+	if errors.Is(err, blob.ErrHeld) {
+		return due.Wait(longestWait)
+	}
 	observe.Complain(ctx, s.Logger, "look after an artifact", err, slog.String("artifact", r.ID))
 	return due.Again(err)
 }

@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"mime"
 	"strings"
@@ -319,7 +320,7 @@ func (s *Service) delete(ctx context.Context, in idIn) (out DeletedArtifact, err
 		return err
 	})
 	if err == nil && out.Deleted {
-		if err := s.erase(context.WithoutCancel(ctx), r); err != nil {
+		if err := s.erase(context.WithoutCancel(ctx), r); err != nil && !errors.Is(err, blob.ErrHeld) {
 			observe.Complain(ctx, s.Logger, "delete the bytes of an artifact", err, slog.String("artifact", in.ID))
 		}
 	}

@@ -48,6 +48,8 @@ var (
 	lockAny  = anywhere.ForUpdate()
 	all      = db.Q[due.Open](`SELECT id AS key, account_id AS account FROM artifacts LIMIT $1`)
 
+	allShown = db.Q[row](`SELECT ` + columns + ` FROM artifacts WHERE ` + shows + ` ORDER BY id`)
+
 	arrived = db.S(`UPDATE artifacts SET stored_at = $2 WHERE id = $1 AND stored_at IS NULL AND deleted_at IS NULL`)
 	missing = db.S(`UPDATE artifacts SET missing_at = $2 WHERE id = $1`)
 	shared  = db.SWith[row](`UPDATE artifacts SET visibility = :visibility, shared_until = :shared_until, expires_at = :expires_at

@@ -83,7 +83,10 @@ func (s *Service) look(ctx context.Context, j due.Job[dueLog]) due.Outcome {
 	if rest <= 0 {
 		// Without an object there may be one all the same: the node that stored it may
 		// have ended before it could say so.
-		if err := s.Objects.Delete(ctx, l.key()); err != nil {
+		switch err := s.Objects.Delete(ctx, l.key()); {
+		case errors.Is(err, blob.ErrHeld):
+			return due.Wait(archiving.First)
+		case err != nil:
 			return failed(err)
 		}
 		return forget

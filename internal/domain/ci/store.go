@@ -49,6 +49,7 @@ var (
 	deleteLog = db.S(`DELETE FROM ci_logs WHERE id = $1`)
 	keptOf    = db.Q[keptRow](`SELECT l.id, l.account_id, l.size, c.sha FROM ci_runs c JOIN ci_logs l ON l.run_id = c.run_id
 		WHERE c.account_id = $1 AND c.id = $2 AND l.account_id = c.account_id AND l.kept_at IS NOT NULL AND l.expires_at > $3`)
+	allKept   = db.Q[logRow](`SELECT id, account_id, run_id, kept_at, expires_at FROM ci_logs WHERE kept_at IS NOT NULL AND expires_at > $1 ORDER BY id`)
 	limitLogs = db.S(`UPDATE ci_logs SET expires_at = $1 WHERE expires_at > $1`)
 
 	resultOf = db.Q[Result](`SELECT command, exit_code, output FROM ci_runs WHERE pr_id = $1 AND sha = $2`)

@@ -15,6 +15,7 @@ package lfs
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -103,7 +104,9 @@ func (s *Service) Pass(ctx context.Context) error {
 		return err
 	}
 	for _, r := range old {
-		if err := s.drop(ctx, r); err != nil {
+		if err := s.drop(ctx, r); errors.Is(err, blob.ErrHeld) {
+			return nil // the next pass does it
+		} else if err != nil {
 			return err
 		}
 	}

@@ -29,6 +29,7 @@ var (
 	storedRow    = db.S(`UPDATE lfs_objects SET stored_at = $2 WHERE id = $1 AND stored_at IS NULL`)
 	deleteUpload = db.S(`DELETE FROM lfs_objects WHERE id = $1 AND stored_at IS NULL`)
 	byOID        = db.Q[row](`SELECT ` + columns + ` FROM lfs_objects WHERE repo_id = $1 AND oid = $2 AND stored_at IS NOT NULL`)
+	allStored    = db.Q[row](`SELECT ` + columns + ` FROM lfs_objects WHERE stored_at IS NOT NULL ORDER BY id`)
 	unfinished   = db.Q[row](`SELECT ` + columns + ` FROM lfs_objects WHERE stored_at IS NULL AND begun_at < $1 ORDER BY begun_at LIMIT $2`)
 )
 

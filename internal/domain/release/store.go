@@ -51,6 +51,7 @@ var (
 	// version and Go is the same to the byte.
 	built = db.QWith[row, bool](`SELECT EXISTS (SELECT 1 FROM releases WHERE channel = :channel AND version = :version
 		AND target = :target AND commit_sha = :commit_sha AND commit_sha <> '' AND built_with = :built_with AND signed_by = :signed_by)`)
+	allStored = db.Q[row](`SELECT ` + columns + ` FROM releases WHERE stored_at IS NOT NULL ORDER BY id`)
 	byID      = db.Q[row](`SELECT ` + columns + ` FROM releases WHERE id = $1`)
 	ofChannel = db.Q[row](`SELECT ` + columns + ` FROM releases WHERE channel = $1 ORDER BY published_at, id`)
 	stored    = db.S(`UPDATE releases SET stored_at = $3 WHERE id = $1 AND sha256 = $2`)

@@ -36,6 +36,7 @@ var edges = map[string]string{
 	"money":               "",
 	"durable":             "",
 	"seal":                "durable",
+	"backup":              "durable",
 	"blob":                "durable fault observe seal",
 	"protocol":            "",
 	"config":              "dial",
@@ -121,7 +122,7 @@ var edges = map[string]string{
 	"box/spool":      "box/scrub protocol",
 	"box/worktree":   "gitlfs gitmodules lazy rlimit",
 
-	"app": "proxies api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
+	"app": "backup proxies api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
 		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/due db/lease db/meta dial domain/* event event/hashchain " +
 		"event/notary fault flow hook id idp linear llm " +
 		"llm/scripted mail observe observe/telemetry policy remote rlimit seal seal/keys secretscan stripe web webpush",

@@ -1,0 +1,33 @@
+package machine
+
+import (
+	"context"
+
+	flag "github.com/spf13/pflag"
+
+	"yardmaster/internal/app"
+	"yardmaster/internal/cli/tree"
+	"yardmaster/internal/config"
+)
+
+// Backup is the definition of backup.
+func Backup(fl *flag.FlagSet) tree.Action {
+	keys := fl.Bool("with-keys", false,
+		"put the master keys and the signed heads of the record into it as well: whoever has the backup then has every secret in it")
+	return configured(fl, func(ctx context.Context, cfg *config.Config, plain []string) error {
+		return app.Backup{Version: This.Version, Keys: *keys, Out: Progress}.Make(ctx, cfg, plain[0])
+	})
+}
+
+// Restore is the definition of restore.
+func Restore(fl *flag.FlagSet) tree.Action {
+	drill := fl.Bool("drill", false, "try the backup: on a folder and addresses that end with the command, by a server that reaches nobody")
+	spare := fl.String("spare", "", "with --drill, `postgres://…` of an empty database to try a backup of PostgreSQL in")
+	return configured(fl, func(ctx context.Context, cfg *config.Config, plain []string) error {
+		b := app.Backup{Version: This.Version, Out: Progress}
+		if *drill {
+			return b.Drill(ctx, cfg, plain[0], *spare)
+		}
+		return b.Restore(ctx, cfg, plain[0])
+	})
+}

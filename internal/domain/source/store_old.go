@@ -1,0 +1,12 @@
+package source
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+var old = db.Q[int64](`SELECT COUNT(*) AS n FROM source_deliveries WHERE received_at < $1`)
+
+// Old counts the deliveries that are older than a time: those that go next.
+func Old(tx *db.Tx, at time.Time) (int64, error) { return old.One(tx, at) }
