@@ -207,7 +207,7 @@ func Ops() []op.Op {
 // Packages lists the import paths of the packages that have capabilities.
 func Packages() []string {
 	var all []string
-	for _, d := range homes() {
+	for _, d := range packed() {
 		if len(d.Ops()) > 0 {
 			all = append(all, reflect.TypeOf(d).Elem().PkgPath())
 		}
@@ -218,7 +218,7 @@ func Packages() []string {
 // OpsOf lists the capabilities of one package, such as
 // yardmaster/internal/domain/task; none if it has none.
 func OpsOf(pkg string) []op.Op {
-	for _, d := range homes() {
+	for _, d := range packed() {
 		if reflect.TypeOf(d).Elem().PkgPath() == pkg {
 			return d.Ops()
 		}
@@ -226,8 +226,8 @@ func OpsOf(pkg string) []op.Op {
 	return nil
 }
 
-// homes are the domains, and the tools that are made of all they can do.
-func homes() []domain {
+// packed are the domains, and the tools that are made of all they can do.
+func packed() []domain {
 	p := described()
 	return append(p.all, mcp.New("", p.ops("")))
 }

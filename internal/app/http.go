@@ -63,11 +63,7 @@ func (a *App) served() http.Handler {
 		Own: a.cfg.OwnOrigins, Proxies: a.cfg.Proxies, Origins: a.cfg.MCPOrigins,
 		Patience: a.cfg.BodyTime, Page: web.Failure, Programs: programs,
 	}, a.parts.ops(a.opts.Version))
-	repos := a.parts.repo
-	git := a.host.Handler(builtin.Hooks{
-		Authorize: a.gitAccess, Create: repos.Create, Room: a.parts.quota.PushRoom, Pushed: a.pushed, Otherwise: api,
-		LFS: a.parts.lfs.Handler(objectDoor{a}),
-	})
+	git := a.host.Handler(a.gitHooks(api))
 	elsewhere := a.elsewhere()
 	gateway := http.StripPrefix("/gateway", a.parts.gateway.Caller().Gateway)
 	objects := a.serveObjects(api)
@@ -96,6 +92,14 @@ func (a *App) served() http.Handler {
 			api.ServeHTTP(w, r)
 		}
 	})
+}
+
+// gitHooks connect the built-in host to the domains.
+func (a *App) gitHooks(otherwise http.Handler) builtin.Hooks {
+	return builtin.Hooks{
+		Authorize: a.gitAccess, Create: a.parts.repo.Create, Room: a.parts.quota.PushRoom, Pushed: a.pushed, Otherwise: otherwise,
+		LFS: a.parts.lfs.Handler(objectDoor{a}),
+	}
 }
 
 // pushed is told of a push to the built-in host.

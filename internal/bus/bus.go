@@ -32,6 +32,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -225,9 +227,24 @@ func (b *Bus) join(name, token string, user nkeys.KeyPair, more ...nats.Option) 
 	return nc, nil
 }
 
-// URL is the address that boxes connect to. That of the listener begins with tls:// if
-// the listener speaks TLS.
+// URL is the address that boxes connect to, or several with commas between: those of all nodes,
+// this one's first. That of a listener begins with tls:// if the listener speaks TLS.
 func (b *Bus) URL() string {
+	all := strings.Split(b.OwnURL(), ",")
+	b.group.mu.Lock()
+	defer b.group.mu.Unlock()
+	for _, of := range b.group.boxes {
+		for one := range strings.SplitSeq(of, ",") {
+			if one != "" && !slices.Contains(all, one) {
+				all = append(all, one)
+			}
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// OwnURL is the address of this node that boxes connect to, or several with commas between.
+func (b *Bus) OwnURL() string {
 	if b.cfg.URL != "" {
 		return b.cfg.URL
 	}

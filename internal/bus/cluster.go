@@ -108,6 +108,7 @@ type group struct {
 	mu     sync.Mutex
 	peers  map[string]string    // id -> address, this node among them
 	absent map[string]time.Time // since when there is no route to a peer
+	boxes  []string             // addresses at which boxes reach the nodes
 	gone   []string             // accounts that letGo has closed
 	loops  sync.WaitGroup
 }
@@ -120,9 +121,9 @@ func (b *Bus) RoutesAddr() string {
 	return cmp.Or(b.cfg.Cluster.Reach, b.server.ClusterAddr().String())
 }
 
-// SetPeers tells the bus which nodes are live, by id, with their addresses. It makes routes
-// to those that are new.
-func (b *Bus) SetPeers(peers map[string]string) error {
+// SetPeers tells the bus which nodes are live, by id, with their addresses, and where boxes
+// reach each. It makes routes to those that are new.
+func (b *Bus) SetPeers(peers map[string]string, boxes []string) error {
 	c := b.cfg.Cluster
 	if c == nil {
 		return nil
@@ -130,7 +131,7 @@ func (b *Bus) SetPeers(peers map[string]string) error {
 	g := &b.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.peers = maps.Clone(peers)
+	g.peers, g.boxes = maps.Clone(peers), slices.Clone(boxes)
 	maps.DeleteFunc(g.absent, func(id string, _ time.Time) bool { _, live := peers[id]; return !live })
 	routes := routesTo(c.Node, peers)
 	if slices.EqualFunc(routes, g.options.Routes, func(x, y *url.URL) bool { return x.Host == y.Host }) {

@@ -60,7 +60,7 @@ func startNodes(t testing.TB, count int, change func(*config)) *nodes {
 		n.peers[cluster.Node] = b.RoutesAddr()
 	}
 	for _, b := range n.all {
-		if err := b.SetPeers(n.peers); err != nil {
+		if err := b.SetPeers(n.peers, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package node keeps the list of the nodes of a cluster, and which of them has the
+// Package nodes keeps the list of the nodes of a cluster, and which of them has the
 // folder of a repository of the built-in host.
 //
 // A node renews its row every few seconds. Only the clock of the database counts: a
@@ -6,10 +6,10 @@
 // the id in its data folder, so that it is the same one after a restart, with the same
 // repositories.
 //
-//   - node.go: Registry, one node's place in the list
+//   - nodes.go: Registry, one node's place in the list
 //   - home.go: which node has a repository
 //   - store.go: the tables and their statements
-package node
+package nodes
 
 import (
 	"context"
@@ -118,13 +118,13 @@ func Live(ctx context.Context, d *db.DB, every time.Duration) (all []Node, err e
 	return all, err
 }
 
-func alive(tx *db.Tx, every time.Duration) ([]Node, error) {
+func alive(tx *db.Tx, beat time.Duration) ([]Node, error) {
 	now, err := clock(tx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := seenSince.All(tx, now-(silence*every).Microseconds())
-	return nodes(rows), err
+	rows, err := seenSince.All(tx, now-(silence*beat).Microseconds())
+	return every(rows), err
 }
 
 // Enter puts the node into the list, and tells Config.Changed who else is live.

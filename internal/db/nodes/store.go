@@ -1,4 +1,4 @@
-package node
+package nodes
 
 import (
 	"time"
@@ -19,7 +19,7 @@ func (r row) node() Node {
 	}
 }
 
-func nodes(rows []row) (all []Node) {
+func every(rows []row) (all []Node) {
 	for _, r := range rows {
 		all = append(all, r.node())
 	}
