@@ -20,6 +20,14 @@ import (
 
 func (a *App) clustered() bool { return a.cfg.Cluster == "on" }
 
+// liveNodes is how many nodes share the database, this one among them.
+func (a *App) liveNodes() int {
+	if a.nodes == nil {
+		return 1
+	}
+	return max(1, len(a.nodes.Live()))
+}
+
 // busCluster is how the bus joins those of the other nodes; nil: there are none.
 func (a *App) busCluster(ctx context.Context) (*bus.Cluster, error) {
 	if !a.clustered() {

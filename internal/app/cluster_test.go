@@ -16,7 +16,8 @@ import (
 // cluster starts nodes of one database, the first of which is set up.
 func cluster(t *testing.T, count int) (all []*yard) {
 	t.Helper()
-	flags := []string{"--database", dbtest.DSN(t, db.Postgres), "--cluster", "on", "--blob", "off", "--master-key", strings.Repeat("cd", 32)}
+	flags := []string{"--database", dbtest.DSN(t, db.Postgres), "--cluster", "on", "--blob", "off",
+		"--master-key", strings.Repeat("cd", 32)}
 	all = append(all, start(t, db.SQLite, flags...))
 	for range count - 1 {
 		y := boot(t, db.SQLite, flags...)

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/blob"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
+	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/observe"
@@ -67,8 +68,12 @@ func (a *App) served() http.Handler {
 	elsewhere := a.elsewhere()
 	gateway := http.StripPrefix("/gateway", a.parts.gateway.Caller().Gateway)
 	objects := a.serveObjects(api)
+	requests, models := a.cfg.Does(config.RoleAPI), a.cfg.Does(config.RoleGateway)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls := strings.HasPrefix(r.URL.Path, "/gateway/")
 		switch {
+		case calls && !models, !calls && !requests && r.URL.Path != "/healthz" && r.URL.Path != "/readyz":
+			http.Error(w, "This node has another role: the setting role of the server says which.", http.StatusNotFound)
 		case strings.HasPrefix(r.URL.Path, "/git/-/"):
 			w.Header().Set("Cache-Control", "no-store")
 			rest.Name(w.Header(), r)
@@ -79,7 +84,7 @@ func (a *App) served() http.Handler {
 			rest.Name(w.Header(), r)
 			note(r, "git")
 			git.ServeHTTP(w, r)
-		case strings.HasPrefix(r.URL.Path, "/gateway/"):
+		case calls:
 			w.Header().Set("Cache-Control", "no-store")
 			rest.Name(w.Header(), r)
 			note(r, "gateway")

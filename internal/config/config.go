@@ -391,7 +391,8 @@ func (c *Config) settle() error {
 	if c.Database == "" {
 		c.Database = "sqlite:" + filepath.Join(c.Data, "yardmaster.db")
 	}
-	if err := errors.Join(c.settleBlob(), c.settleGoals(), c.settleKeep(), c.settleNATS(), c.settlePayment(), c.settleCluster()); err != nil {
+	if err := errors.Join(c.settleBlob(), c.settleGoals(), c.settleKeep(), c.settleNATS(), c.settlePayment(),
+		c.settleCluster()); err != nil {
 		return err
 	}
 	given := 0

@@ -2227,6 +2227,24 @@ CREATE TABLE ssh_joins (
 CREATE INDEX ssh_joins_account ON ssh_joins (account_id, created_at, id);
 CREATE INDEX ssh_joins_created ON ssh_joins (created_at);
 CREATE UNIQUE INDEX ssh_joins_open ON ssh_joins (account_id, host, port, user_name) WHERE ended_at IS NULL;
+CREATE TABLE nodes (
+  id         TEXT PRIMARY KEY,  -- of the data folder
+  boot       TEXT NOT NULL,     -- of the process: another one has taken the row over if it changes
+  name       TEXT NOT NULL,     -- for people
+  routes     TEXT NOT NULL,     -- host:port of its bus for other nodes
+  door       TEXT NOT NULL,     -- host:port at which it answers other nodes
+  boxes      TEXT NOT NULL,     -- addresses that boxes reach its bus at, with commas between
+  version    TEXT NOT NULL,
+  started_at BIGINT NOT NULL,
+  seen_at    BIGINT NOT NULL
+);
+CREATE TABLE git_homes (
+  owner   TEXT NOT NULL,
+  name    TEXT NOT NULL,
+  node_id TEXT NOT NULL,
+  PRIMARY KEY (owner, name)
+);
+CREATE INDEX git_homes_node ON git_homes (node_id);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2363,4 +2381,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (133, 450, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (134, 470, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (135, 480, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (136, 490, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (137, 530, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -89,6 +89,8 @@ type Needs struct {
 	Parking Parking `optional:""`
 	// Taps keeps copies of calls; nil: nobody does.
 	Taps Taps `optional:""`
+	// Nodes is how many nodes are live, which share the capacity of a key; nil: this one is.
+	Nodes func() int `optional:""`
 	// HTTP has Transport, Scripted and Observe; New sets the other fields.
 	HTTP llm.Config
 }
@@ -110,7 +112,7 @@ type Service struct {
 // is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	s := &Service{Needs: n}
+	s := &Service{Needs: n, rota: rota{nodes: n.Nodes}}
 	c := n.HTTP
 	c.Authorizer, c.Gate, c.Reserver, c.Recorder, c.Logger, c.Now, c.Prices = s, s, s, s, n.Logger, n.Clock, n.Prices
 	if n.Taps != nil {
