@@ -20,12 +20,15 @@ import (
 
 func (a *App) clustered() bool { return a.cfg.Cluster == "on" }
 
-// liveNodes is how many nodes share the database, this one among them.
-func (a *App) liveNodes() int {
-	if a.nodes == nil {
+// liveNodes are the nodes that share the database.
+type liveNodes struct{ a *App }
+
+// Count is how many are live, this one among them.
+func (l liveNodes) Count() int {
+	if l.a.nodes == nil {
 		return 1
 	}
-	return max(1, len(a.nodes.Live()))
+	return max(1, len(l.a.nodes.Live()))
 }
 
 // busCluster is how the bus joins those of the other nodes; nil: there are none.

@@ -89,10 +89,16 @@ type Needs struct {
 	Parking Parking `optional:""`
 	// Taps keeps copies of calls; nil: nobody does.
 	Taps Taps `optional:""`
-	// Nodes is how many nodes are live, which share the capacity of a key; nil: this one is.
-	Nodes func() int `optional:""`
+	// Nodes are those that share the capacity of a key; nil: this one is alone.
+	Nodes Nodes `optional:""`
 	// HTTP has Transport, Scripted and Observe; New sets the other fields.
 	HTTP llm.Config
+}
+
+// Nodes are the nodes of a cluster.
+type Nodes interface {
+	// Count is how many are live, this one among them.
+	Count() int
 }
 
 // Service implements llm.Authorizer, llm.Gate, llm.Reserver and llm.Recorder.

@@ -23,7 +23,7 @@ const (
 // nodes is in its Health; how many calls go over it is counted on each node, which takes its part
 // of the capacity.
 type rota struct {
-	nodes   func() int // that are live; nil: this one alone
+	nodes   Nodes // nil: this one is alone
 	mu      sync.Mutex
 	keys    map[string]*keyState
 	changed chan struct{} // closed when a key may let in a call that it did not before; nil: nobody waits
@@ -51,7 +51,7 @@ func (r *rota) part(capacity *int64) *int64 {
 	if capacity == nil || r.nodes == nil {
 		return capacity
 	}
-	own := max(1, *capacity/int64(max(1, r.nodes())))
+	own := max(1, *capacity/int64(max(1, r.nodes.Count())))
 	return &own
 }
 

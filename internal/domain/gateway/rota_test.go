@@ -451,11 +451,16 @@ func TestRotateAndVerifyEndARest(t *testing.T) {
 	})
 }
 
+type live int
+
+func (l live) Count() int { return int(l) }
+
 // The nodes of a cluster share the capacity of a key, and each takes at least one call.
 func TestNodesShareCapacity(t *testing.T) {
+	t.Parallel()
 	eight := int64(8)
 	for nodes, want := range map[int]int64{0: 8, 1: 8, 3: 2, 20: 1} {
-		r := rota{nodes: func() int { return nodes }}
+		r := rota{nodes: live(nodes)}
 		if got := r.part(&eight); *got != want {
 			t.Errorf("of %d nodes each takes %d of 8", nodes, *got)
 		}
