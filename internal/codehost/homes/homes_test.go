@@ -61,7 +61,8 @@ func TestFaultsTravel(t *testing.T) {
 func TestGitRequests(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
-		"/git/acme/web.git/info/refs": "acme/web", "/git/acme/web/git-upload-pack": "acme/web", "/git/acme/web.git/git-receive-pack": "acme/web",
+		"/git/acme/web.git/info/refs": "acme/web", "/git/acme/web/git-upload-pack": "acme/web",
+		"/git/acme/web.git/git-receive-pack":       "acme/web",
 		"/git/acme/web.git/info/lfs/objects/batch": "", "/git/acme": "", "/v1/repos/a/b": "",
 	} {
 		r, is := gitRequest(httptest.NewRequest("GET", path, nil))
