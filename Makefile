@@ -52,6 +52,7 @@ RACE := \
   ./internal/child \
   ./internal/client \
   ./internal/codehost/builtin \
+  ./internal/codehost/homes \
   ./internal/codehost/github \
   ./internal/codehost/relay \
   ./internal/codehost/smarthttp \

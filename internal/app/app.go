@@ -11,6 +11,7 @@
 //	                          observe.go are settings of theirs
 //	stop.go                   ends them in order
 //	objects.go                opens the store of objects
+//	cluster.go            other nodes
 //	probes.go, storage.go     what the health of the server is made of
 //	describe.go, …            the documents of the API: describe_events.go, samples.go
 //	rotate.go                 changes the keys of a server that does not run
@@ -33,10 +34,12 @@ import (
 	"yardmaster/internal/bus"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
+	"yardmaster/internal/codehost/homes"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
 	"yardmaster/internal/db/lease"
+	"yardmaster/internal/db/nodes"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/queue"
@@ -68,31 +71,35 @@ type Options struct {
 
 // App is a running control plane.
 type App struct {
-	cfg      *config.Config
-	opts     Options
-	log      *slog.Logger
-	lock     *os.File
-	file     *os.File     // the lock of SQLite's file
-	lease    *lease.Lease // nil: the files that the database is are locked
-	db       *db.DB
-	bus      *bus.Bus
-	hub      *event.Hub
-	due      *due.Kernel
-	relay    *event.Relay // nil: no other node shares the database
-	ring     *seal.Keyring
-	clients  *seal.Keyring // for what outlives master keys
-	pushKeys webpush.Keys
-	sshKey   *remote.Key // nil: no machine can be dialled
-	mail     *mail.Outbox
-	blob     blob.Store
-	notary   *notary.Notary
-	host     builtInHost       // its folders and its door; domains are given hosts
-	roads    http.RoundTripper // to code hosts
-	readers  *event.Readers    // of what is done after an event
-	model    *scripted.Server
-	prices   *llm.Prices
-	cache    *limit.Shared // nil: requests are counted in this process alone
-	base     string        // address others reach us at
+	cfg   *config.Config
+	opts  Options
+	log   *slog.Logger
+	lock  *os.File
+	file  *os.File     // the lock of SQLite's file
+	lease *lease.Lease // nil: the files that the database is are locked
+	db    *db.DB
+	bus   *bus.Bus
+	hub   *event.Hub
+	due   *due.Kernel
+	relay *event.Relay    // nil: no other node shares the database
+	nodes *nodes.Registry // nil: no other node shares the database
+	door  net.Listener    // for other nodes
+	// neighbours is the built-in host of all nodes.
+	neighbours *homes.Host
+	ring       *seal.Keyring
+	clients    *seal.Keyring // for what outlives master keys
+	pushKeys   webpush.Keys
+	sshKey     *remote.Key // nil: no machine can be dialled
+	mail       *mail.Outbox
+	blob       blob.Store
+	notary     *notary.Notary
+	host       builtInHost       // its folders and its door; domains are given hosts
+	roads      http.RoundTripper // to code hosts
+	readers    *event.Readers    // of what is done after an event
+	model      *scripted.Server
+	prices     *llm.Prices
+	cache      *limit.Shared // nil: requests are counted in this process alone
+	base       string        // address others reach us at
 	// Tests replace these fields; complete fills in the rest.
 	clock       func() time.Time // of what is kept in memory
 	after       func(time.Duration) <-chan time.Time

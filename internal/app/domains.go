@@ -207,7 +207,7 @@ func Ops() []op.Op {
 // Packages lists the import paths of the packages that have capabilities.
 func Packages() []string {
 	var all []string
-	for _, d := range homes() {
+	for _, d := range packed() {
 		if len(d.Ops()) > 0 {
 			all = append(all, reflect.TypeOf(d).Elem().PkgPath())
 		}
@@ -218,7 +218,7 @@ func Packages() []string {
 // OpsOf lists the capabilities of one package, such as
 // yardmaster/internal/domain/task; none if it has none.
 func OpsOf(pkg string) []op.Op {
-	for _, d := range homes() {
+	for _, d := range packed() {
 		if reflect.TypeOf(d).Elem().PkgPath() == pkg {
 			return d.Ops()
 		}
@@ -226,8 +226,8 @@ func OpsOf(pkg string) []op.Op {
 	return nil
 }
 
-// homes are the domains, and the tools that are made of all they can do.
-func homes() []domain {
+// packed are the domains, and the tools that are made of all they can do.
+func packed() []domain {
 	p := described()
 	return append(p.all, mcp.New("", p.ops("")))
 }
@@ -439,7 +439,7 @@ func (a *App) wire() parts {
 	sessions := add(&p, session.New(session.Needs{DB: a.db, Hub: a.hub, Runs: flow.SessionRuns{Runs: p.run}, Policies: flow.Policies{}}))
 	p.gateway = add(&p, gateway.New(gateway.Needs{
 		DB: a.db, Logger: a.log, Clock: a.clock, Attempts: flow.ModelTokens{Runs: p.run}, Keys: keys, Budget: p.budget, Sessions: sessions,
-		Prices: a.prices, Counts: modelCalls{a}, Taps: sinks, Parking: flow.Parking{DB: a.db},
+		Prices: a.prices, Counts: modelCalls{a}, Taps: sinks, Parking: flow.Parking{DB: a.db}, Nodes: liveNodes{a},
 		HTTP: llm.Config{Scripted: a.model, Transport: transport, Observe: a.watching.modelCalls()},
 	}))
 	p.ask = add(&p, ask.New(ask.Needs{

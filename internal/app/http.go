@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/blob"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
+	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/signin"
 	"yardmaster/internal/observe"
@@ -63,16 +64,16 @@ func (a *App) served() http.Handler {
 		Own: a.cfg.OwnOrigins, Proxies: a.cfg.Proxies, Origins: a.cfg.MCPOrigins,
 		Patience: a.cfg.BodyTime, Page: web.Failure, Programs: programs,
 	}, a.parts.ops(a.opts.Version))
-	repos := a.parts.repo
-	git := a.host.Handler(builtin.Hooks{
-		Authorize: a.gitAccess, Create: repos.Create, Room: a.parts.quota.PushRoom, Pushed: a.pushed, Otherwise: api,
-		LFS: a.parts.lfs.Handler(objectDoor{a}),
-	})
+	git := a.host.Handler(a.gitHooks(api))
 	elsewhere := a.elsewhere()
 	gateway := http.StripPrefix("/gateway", a.parts.gateway.Caller().Gateway)
 	objects := a.serveObjects(api)
+	requests, models := a.cfg.Does(config.RoleAPI), a.cfg.Does(config.RoleGateway)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls := strings.HasPrefix(r.URL.Path, "/gateway/")
 		switch {
+		case calls && !models, !calls && !requests && r.URL.Path != "/healthz" && r.URL.Path != "/readyz":
+			http.Error(w, "This node has another role: the setting role of the server says which.", http.StatusNotFound)
 		case strings.HasPrefix(r.URL.Path, "/git/-/"):
 			w.Header().Set("Cache-Control", "no-store")
 			rest.Name(w.Header(), r)
@@ -83,7 +84,7 @@ func (a *App) served() http.Handler {
 			rest.Name(w.Header(), r)
 			note(r, "git")
 			git.ServeHTTP(w, r)
-		case strings.HasPrefix(r.URL.Path, "/gateway/"):
+		case calls:
 			w.Header().Set("Cache-Control", "no-store")
 			rest.Name(w.Header(), r)
 			note(r, "gateway")
@@ -96,6 +97,14 @@ func (a *App) served() http.Handler {
 			api.ServeHTTP(w, r)
 		}
 	})
+}
+
+// gitHooks connect the built-in host to the domains.
+func (a *App) gitHooks(otherwise http.Handler) builtin.Hooks {
+	return builtin.Hooks{
+		Authorize: a.gitAccess, Create: a.parts.repo.Create, Room: a.parts.quota.PushRoom, Pushed: a.pushed, Otherwise: otherwise,
+		LFS: a.parts.lfs.Handler(objectDoor{a}),
+	}
 }
 
 // pushed is told of a push to the built-in host.

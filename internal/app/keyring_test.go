@@ -412,7 +412,7 @@ func TestRotationBesideServers(t *testing.T) {
 	}
 	dsn := dbtest.DSN(t, db.Postgres)
 	with := func(data string, keys ...*seal.Keyring) []string {
-		return []string{"--data", data, "--database", dsn, "--cluster", "on", "--master-key", list(keys...)}
+		return []string{"--data", data, "--database", dsn, "--cluster", "on", "--blob", "off", "--master-key", list(keys...)}
 	}
 	here, there := t.TempDir(), t.TempDir()
 	keep := func(y *yard, name string) {

@@ -121,6 +121,11 @@ func busAuthority(ctx context.Context, d *db.DB, ring *seal.Keyring) (*bus.Autho
 	return &a, err
 }
 
+// nodeAuthority is the authority by which the nodes of a cluster know each other.
+func nodeAuthority(ctx context.Context, d *db.DB, ring *seal.Keyring) (bus.Authority, error) {
+	return rememberJSON(ctx, d, ring, meta.NodeCA, func() (bus.Authority, error) { return bus.NewAuthority(time.Now()) })
+}
+
 // changeBusAuthority puts another authority in the place of the one in the database,
 // if there is one. Servers that run keep theirs until they are started again.
 func changeBusAuthority(ctx context.Context, d *db.DB, ring *seal.Keyring) error {

@@ -52,7 +52,8 @@ func TestNodesShareLimits(t *testing.T) {
 // another node has stored.
 func TestTailOnEveryNode(t *testing.T) {
 	t.Parallel()
-	flags := []string{"--database", dbtest.DSN(t, db.Postgres), "--cluster", "on", "--master-key", strings.Repeat("cd", 32)}
+	flags := []string{"--database", dbtest.DSN(t, db.Postgres), "--cluster", "on", "--blob", "off",
+		"--master-key", strings.Repeat("cd", 32)}
 	one := start(t, db.SQLite, flags...)
 	two := boot(t, db.SQLite, flags...)
 	at := one.seed(one.acct, "acme")

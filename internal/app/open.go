@@ -116,12 +116,17 @@ func (a *App) open(ctx context.Context) (err error) {
 	if err := a.startNotary(ctx); err != nil {
 		return err
 	}
-	if a.host, err = builtin.New(builtin.Config{Root: filepath.Join(a.cfg.Data, "git"), BaseURL: a.base, Logger: a.log,
-		Deleting: a.deleting}); err != nil {
+	root := filepath.Join(a.cfg.Data, "git")
+	local, err := builtin.New(builtin.Config{Root: root, BaseURL: a.base, Logger: a.log, Deleting: a.deleting})
+	if err != nil {
 		return err
 	}
+	a.host = local
 	if err := a.startBus(ctx); err != nil {
 		return fmt.Errorf("start the message bus: %w", err)
+	}
+	if err := a.enterCluster(ctx, local, root); err != nil {
+		return err
 	}
 	a.parts = a.wire()
 	if err := a.configuredHost(); err != nil {
@@ -182,6 +187,10 @@ func (a *App) startBus(ctx context.Context) error {
 		})
 		return boxID, ok, err
 	}
+	cluster, err := a.busCluster(ctx)
+	if err != nil {
+		return err
+	}
 	listen := natsListen
 	if a.opts.Still {
 		listen = natsAnywhere
@@ -190,7 +199,7 @@ func (a *App) startBus(ctx context.Context) error {
 		var err error
 		a.bus, err = bus.Start(ctx, bus.Config{Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Authority: own, TLS: files,
 			Owner: owner, Logger: a.log, Connections: busConnections(rlimit.Files()),
-			Observe: a.watching.boxCalls()})
+			Cluster: cluster, Observe: a.watching.boxCalls()})
 		if err != nil {
 			return "", err
 		}
@@ -213,7 +222,7 @@ func natsListen(ctx context.Context, d *db.DB, c *config.Config, log *slog.Logge
 		return err
 	}
 	var kept string
-	if port == "0" {
+	if port == "0" && c.Cluster != "on" { // the nodes of a cluster have one table, and a port each
 		err := d.Read(ctx, func(tx *db.Tx) (err error) {
 			kept, _, err = meta.Read(tx, natsAddress)
 			return err
@@ -231,7 +240,7 @@ func natsListen(ctx context.Context, d *db.DB, c *config.Config, log *slog.Logge
 		log.WarnContext(ctx, "another program listens at the bus's last address; boxes find the new one by themselves", "was", listen)
 		addr, err = started(c.NATSListen)
 	}
-	if err != nil || port != "0" || addr == kept {
+	if err != nil || port != "0" || addr == kept || c.Cluster == "on" {
 		return err
 	}
 	return d.Write(ctx, func(tx *db.Tx) error {

@@ -2,11 +2,13 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/bus"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/service"
@@ -29,10 +31,26 @@ func (a *App) about(sessions *signin.Service, runs *run.Service) service.Needs {
 		},
 		Needed: []string{"database", "bus", "migrations", "storage", "mail"}, Free: a.free, Stopping: a.stopping.Load,
 	}
+	if a.clustered() {
+		n.Probes["nodes"], n.Needed = a.routes, append(n.Needed, "nodes")
+	}
 	if a.cache != nil {
 		n.Probes["cache"] = a.cache.Ping
 	}
 	return n
+}
+
+// routes probes whether the bus reaches every live node. A node that reaches most is degraded;
+// one that is cut off has no boxes, and is not ready.
+func (a *App) routes(ctx context.Context) error {
+	err := a.bus.Routes(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bus.ErrCutOff):
+		return &service.Trouble{Detail: "This node is cut off from the other nodes and has let its boxes go. " + err.Error()}
+	}
+	return &service.Trouble{Degraded: true, Detail: "This node does not reach every other one: nudges between them are lost. " + err.Error()}
 }
 
 // migrated probes whether the database has every table and column that this

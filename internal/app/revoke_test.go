@@ -21,7 +21,8 @@ import (
 // of that name of signin, and by rest.TestStreamEndsWithItsCredential.
 func TestRevokedOnEveryNode(t *testing.T) {
 	t.Parallel()
-	flags := []string{"--database", dbtest.DSN(t, db.Postgres), "--cluster", "on", "--master-key", strings.Repeat("ab", 32)}
+	flags := []string{"--database", dbtest.DSN(t, db.Postgres), "--cluster", "on", "--blob", "off",
+		"--master-key", strings.Repeat("ab", 32)}
 	one := start(t, db.SQLite, flags...)
 	two := boot(t, db.SQLite, flags...)
 	bob, cem := one.person("bob", one.acct, policy.Member), one.person("cem", one.acct, policy.Member)

@@ -38,11 +38,11 @@ func TestSecondServerIsRefused(t *testing.T) {
 		if e == db.SQLite {
 			return
 		}
-		turnedAway(t, append(second, "--cluster", "on")...)
+		turnedAway(t, append(second, "--cluster", "on", "--blob", "off")...)
 		one.stop()
-		shared := append(flags, append(key, "--cluster", "on")...)
+		shared := append(flags, append(key, "--cluster", "on", "--blob", "off")...)
 		one = one.again(e, shared)
-		one.again(e, append(second, "--cluster", "on")).send("GET", "/readyz", "", "").want(http.StatusOK)
+		one.again(e, append(second, "--cluster", "on", "--blob", "off")).send("GET", "/readyz", "", "").want(http.StatusOK)
 		turnedAway(t, "--data", t.TempDir(), "--database", flags[3], key[0], key[1])
 	})
 }

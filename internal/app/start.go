@@ -12,6 +12,12 @@ import (
 
 	"yardmaster/internal/api/held"
 	"yardmaster/internal/api/rest"
+	"yardmaster/internal/config"
+	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/connection"
+	"yardmaster/internal/domain/logsink"
+	"yardmaster/internal/domain/signin"
 )
 
 // serve answers requests and runs the loops until ctx ends. Requests in
@@ -68,22 +74,36 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 
 // loops is the work that is not a request. Each runs until its context ends.
 func (a *App) loops() []func(context.Context) error {
-	var all []func(context.Context) error
 	if a.opts.Still {
-		return append(all, a.keepLease)
+		return []func(context.Context) error{a.keepLease}
 	}
+	all := []func(context.Context) error{a.answerBoxes, a.watchStorage, a.keepLease, a.serveMetrics}
+	due := a.cfg.Does(config.RoleLoops)
 	for _, d := range a.parts.all {
-		if l, ok := d.(looping); ok {
+		if l, ok := d.(looping); ok && (due || ofNode(d)) {
 			all = append(all, l.Loop)
 		}
 	}
-	all = append(all, a.mail.Loop, a.notary.Loop, a.readers.Loop, a.ledger().Loop, a.keeper().Loop, a.due.Loop,
-		a.answerBoxes, a.watchStorage,
-		a.keepLease, a.serveMetrics)
+	if due {
+		all = append(all, a.mail.Loop, a.notary.Loop, a.readers.Loop, a.ledger().Loop, a.keeper().Loop, a.due.Loop)
+	}
 	if a.relay != nil {
 		all = append(all, a.relay.Loop)
 	}
+	if a.nodes != nil {
+		all = append(all, a.nodes.Loop, a.serveNodes)
+	}
 	return all
+}
+
+// ofNode tells whether the loop of a domain keeps something in the memory of its node, so
+// that a node needs it that has not the role of loops.
+func ofNode(d domain) bool {
+	switch d.(type) {
+	case *signin.Service, *connection.Service, *box.Service, *budget.Service, *logsink.Service:
+		return true
+	}
+	return false
 }
 
 // answerBoxes answers the calls of boxes.

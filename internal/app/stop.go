@@ -27,9 +27,9 @@ func (a *App) farewell(ctx, running context.Context) {
 }
 
 func (a *App) close() error {
-	var errs []error
+	errs := []error{a.leaveCluster()}
 	if a.bus != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		errs = append(errs, a.bus.Close(ctx))
 	}

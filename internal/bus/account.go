@@ -84,7 +84,7 @@ func (a *accounts) Fetch(account string) (string, error) {
 	if claims, ok := a.own[account]; ok {
 		return claims, nil
 	}
-	if !nkeys.IsValidPublicAccountKey(account) {
+	if !nkeys.IsValidPublicAccountKey(account) || !a.bus.open.Load() || a.bus.group.adrift.Load() {
 		return "", server.ErrMissingAccount
 	}
 	ctx, cancel := context.WithTimeout(a.bus.ctx, ownerLimit)
@@ -117,6 +117,10 @@ func (*accounts) Start(*server.Server) error { return nil }
 
 // IsTrackingUpdate is false: Bus.Shut pushes changed claims to the server.
 func (*accounts) IsTrackingUpdate() bool { return false }
+
+// Check lets nobody in and is never asked. The server takes new routes from options whose
+// parts are of types that it lists, and server.Authentication is one of them.
+func (*accounts) Check(server.ClientAuthentication) bool { return false }
 
 // Reload does nothing.
 func (*accounts) Reload() error { return nil }
@@ -269,6 +273,7 @@ func (b *Bus) putOut(boxID string) {
 		return
 	}
 	b.log.Warn("a box that asks far too much is put out", "box", boxID, "for", b.cfg.PutOut)
+	b.tellOut(boxID)
 	b.calls.also(func() {
 		b.change(boxID, account, b.keys.closedClaims)
 		over := time.NewTimer(b.cfg.PutOut)
@@ -281,8 +286,21 @@ func (b *Bus) putOut(boxID string) {
 		b.mu.Lock()
 		delete(b.out, boxID)
 		b.mu.Unlock()
-		b.change(boxID, account, func(account string) (string, error) { return b.keys.boxClaims(account, boxID) })
+		if b.owns(account, boxID) {
+			b.change(boxID, account, func(account string) (string, error) { return b.keys.boxClaims(account, boxID) })
+		}
 	})
+}
+
+// owns tells whether a box may use an account now: another node may have shut it.
+func (b *Bus) owns(account, boxID string) bool {
+	ctx, cancel := context.WithTimeout(b.ctx, ownerLimit)
+	defer cancel()
+	owner, ok, err := b.cfg.Owner(ctx, account)
+	if err != nil && b.ctx.Err() == nil {
+		b.log.Error("account of a box cannot be looked up", "error", err)
+	}
+	return ok && owner == boxID && err == nil
 }
 
 // change gives the account of a box other claims, unless it was shut.

@@ -22,18 +22,22 @@
 //   - account.go: accounts, credentials and their end
 //   - call.go: calls of boxes
 //   - share.go: how much a box may call
+//   - cluster.go, sweep.go: the buses of several nodes, and what they tell each other
 package bus
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -60,8 +64,10 @@ type Config struct {
 	// Connections are the most that may be open at once, those of the control plane itself among
 	// them; what is beyond is refused. 0: 65,536.
 	Connections int
-	PutOut      time.Duration // how long a box that calls far too often cannot connect; 0 is a minute
-	Share       int           // bytes a second that one box may send; 0 is 16 MiB
+	// Cluster joins the bus to those of other nodes. nil: it is alone.
+	Cluster *Cluster
+	PutOut  time.Duration // how long a box that calls far too often cannot connect; 0 is a minute
+	Share   int           // bytes a second that one box may send; 0 is 16 MiB
 	// Now is the time by which it is counted what a box may send, and from which the
 	// listener's certificates are dated. nil: time.Now.
 	Now func() time.Time
@@ -77,20 +83,23 @@ type Bus struct {
 	keys   identity
 	ca     string // fingerprint of Config.Authority
 	server *server.Server
+	group  group
 	nc     *nats.Conn // in the control plane's account
 	system *nats.Conn // in the system account
 	probe  *nats.Conn // in an account like a box's, for Ping
 
+	open   atomic.Bool     // boxes are let in
 	ctx    context.Context // of every call; done when Close begins
 	cancel context.CancelFunc
 	calls  calls
 
 	changing sync.Mutex // held while the claims of an account change
 
-	mu       sync.Mutex
-	shut     map[string]bool   // accounts that Shut has refused
-	admitted map[string]string // the account that a box was admitted with last, by box
-	out      map[string]bool   // boxes that putOut has refused for now
+	mu        sync.Mutex
+	shut      map[string]bool      // accounts that Shut has refused
+	admitted  map[string]string    // the account that a box was admitted with last, by box
+	out       map[string]bool      // boxes that putOut has refused for now
+	answering []*nats.Subscription // of the methods of Handle
 }
 
 // Start runs the server and connects to it within the process. It returns once
@@ -111,6 +120,11 @@ func Start(ctx context.Context, cfg Config) (*Bus, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if c := cfg.Cluster; c != nil {
+		own := *c
+		own.Sweep, own.Grace = cmp.Or(c.Sweep, sweepEvery), cmp.Or(c.Grace, routeGrace)
+		cfg.Cluster = &own
+	}
 	if cfg.Owner == nil {
 		return nil, errors.New("bus: nobody says whose an account is")
 	}
@@ -130,6 +144,10 @@ func Start(ctx context.Context, cfg Config) (*Bus, error) {
 	return b, nil
 }
 
+// ownPatience bounds an attempt of the control plane's own connections: a thousand boxes may
+// stand before it.
+const ownPatience = 30 * time.Second
+
 // probeBox is the box name under which Ping calls. No box has it as its id.
 const probeBox = "probe"
 
@@ -141,7 +159,7 @@ func (b *Bus) start() (err error) {
 	if err != nil {
 		return err
 	}
-	if b.server, err = startServer(b.cfg, b.keys, accounts); err != nil {
+	if b.server, b.group.options, err = startServer(b.cfg, b.keys, accounts); err != nil {
 		return err
 	}
 	if b.nc, err = b.connect(b.keys.control, "control-plane"); err != nil {
@@ -165,7 +183,14 @@ func (b *Bus) start() (err error) {
 	if b.probe, err = b.join(probeBox, token, user, nats.CustomInboxPrefix("_INBOX."+probeBox)); err != nil {
 		return err
 	}
-	return b.Handle(protocol.CallPing, func(context.Context, string, []byte) (any, error) { return struct{}{}, nil })
+	if err := b.Handle(protocol.CallPing, func(context.Context, string, []byte) (any, error) { return struct{}{}, nil }); err != nil {
+		return err
+	}
+	if err := b.gather(); err != nil {
+		return err
+	}
+	b.open.Store(true)
+	return nil
 }
 
 // connect opens a connection within the process, as a new user of the account
@@ -192,6 +217,7 @@ func (b *Bus) join(name, token string, user nkeys.KeyPair, more ...nats.Option) 
 	nc, err := nats.Connect("", append([]nats.Option{nats.InProcessServer(b.server), nats.Name(name),
 		nats.UserJWT(func() (string, error) { return token, nil }, user.Sign),
 		nats.MaxReconnects(-1), nats.ReconnectWait(50 * time.Millisecond),
+		nats.Timeout(ownPatience),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			b.log.Warn("bus connection", "error", err)
 		})}, more...)...)
@@ -201,9 +227,24 @@ func (b *Bus) join(name, token string, user nkeys.KeyPair, more ...nats.Option) 
 	return nc, nil
 }
 
-// URL is the address that boxes connect to. That of the listener begins with tls:// if
-// the listener speaks TLS.
+// URL is the address that boxes connect to, or several with commas between: those of all nodes,
+// this one's first. That of a listener begins with tls:// if the listener speaks TLS.
 func (b *Bus) URL() string {
+	all := strings.Split(b.OwnURL(), ",")
+	b.group.mu.Lock()
+	defer b.group.mu.Unlock()
+	for _, of := range b.group.boxes {
+		for one := range strings.SplitSeq(of, ",") {
+			if one != "" && !slices.Contains(all, one) {
+				all = append(all, one)
+			}
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// OwnURL is the address of this node that boxes connect to, or several with commas between.
+func (b *Bus) OwnURL() string {
 	if b.cfg.URL != "" {
 		return b.cfg.URL
 	}
@@ -258,7 +299,12 @@ func (b *Bus) Nudge(boxID, verb string) {
 // restarting.", waits for them, and stops the server. When ctx ends first, Close
 // stops the server at once and returns an error.
 func (b *Bus) Close(ctx context.Context) error {
+	others := b.others()
+	if others {
+		b.handOver()
+	}
 	b.cancel()
+	b.group.loops.Wait()
 	idle := make(chan struct{})
 	go func() {
 		defer close(idle)
@@ -277,31 +323,12 @@ func (b *Bus) Close(ctx context.Context) error {
 			nc.Close()
 		}
 	}
+	if others {
+		b.moveBoxes(ctx)
+	}
 	if b.server != nil {
 		b.server.Shutdown()
 		b.server.WaitForShutdown()
 	}
 	return err
-}
-
-// updateLimit bounds the change of an account's claims.
-const updateLimit = 5 * time.Second
-
-// update makes the server use new claims of an account at once, if the server
-// knows the account.
-func (b *Bus) update(ctx context.Context, account, claims string) error {
-	ctx, cancel := context.WithTimeout(ctx, updateLimit)
-	defer cancel()
-	answer, err := b.system.RequestWithContext(ctx, "$SYS.REQ.ACCOUNT."+account+".CLAIMS.UPDATE", []byte(claims))
-	if err != nil {
-		return fmt.Errorf("update account claims: %w", err)
-	}
-	var got server.ServerAPIClaimUpdateResponse
-	if err := json.Unmarshal(answer.Data, &got); err != nil {
-		return fmt.Errorf("update account claims: read the answer: %w", err)
-	}
-	if got.Error != nil {
-		return fmt.Errorf("update account claims: %s", got.Error.Description)
-	}
-	return nil
 }

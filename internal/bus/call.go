@@ -53,6 +53,9 @@ func (b *Bus) Handle(method string, fn func(ctx context.Context, boxID string, d
 	if err != nil {
 		return fmt.Errorf("bus: handle %s: %w", method, err)
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answering = append(b.answering, sub)
 	return nil
 }
 

@@ -69,6 +69,8 @@ type issuer struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
 	now         func() time.Time
+	name        string             // the only one in the certificates
+	usage       []x509.ExtKeyUsage // of them
 
 	mu   sync.Mutex
 	last *tls.Certificate
@@ -84,7 +86,9 @@ func (a Authority) parse(now func() time.Time) (*issuer, error) {
 	if !ok || !pair.Leaf.IsCA {
 		return nil, errors.New("read the authority of the bus: it cannot sign certificates")
 	}
-	return &issuer{certificate: pair.Leaf, key: key, now: now}, nil
+	return &issuer{
+		certificate: pair.Leaf, key: key, now: now, name: listenerName, usage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, nil
 }
 
 // fingerprint is the SHA-256 of the authority's certificate, in hex.
@@ -107,9 +111,9 @@ func (i *issuer) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return nil, fmt.Errorf("make a key for the listener: %w", err)
 	}
 	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: listenerName}, DNSNames: []string{listenerName},
+		Subject: pkix.Name{CommonName: i.name}, DNSNames: []string{i.name},
 		NotBefore: now.Add(-clockSlack), NotAfter: now.Add(listenerLife),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: i.usage,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, i.certificate, key.Public(), i.key)
 	if err != nil {

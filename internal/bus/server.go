@@ -15,9 +15,49 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
+const (
+	lameDuck      = 3 * time.Second
+	lameDuckGrace = 500 * time.Millisecond
+)
+
 // startServer runs the embedded server, without JetStream: the server stores
 // nothing. It returns once the server accepts connections.
-func startServer(cfg Config, keys identity, resolver server.AccountResolver) (*server.Server, error) {
+func startServer(cfg Config, keys identity, resolver server.AccountResolver) (*server.Server, *server.Options, error) {
+	o, err := serverOptions(cfg, keys, resolver)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		return nil, nil, fmt.Errorf("configure the NATS server: %w", err)
+	}
+	log := &serverLog{log: cfg.Logger}
+	s.SetLoggerV2(log, false, false, false)
+	s.Start()
+	if err := log.failure(); err != nil {
+		s.Shutdown()
+		return nil, nil, cfg.taken(err)
+	}
+	if !s.ReadyForConnections(time.Minute) {
+		s.Shutdown()
+		return nil, nil, errors.New("the NATS server was not ready after a minute")
+	}
+	return s, o, nil
+}
+
+// taken names the address that another program has, if that is why the server did not start.
+func (c Config) taken(err error) error {
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("start the NATS server: %w", err)
+	}
+	var at *net.OpError
+	if c.Cluster != nil && errors.As(err, &at) && at.Addr != nil && at.Addr.String() == c.Cluster.Listen {
+		return fmt.Errorf("the address %s is taken: give nats-routes another: %w", c.Cluster.Listen, err)
+	}
+	return TakenError(c.Listen)
+}
+
+func serverOptions(cfg Config, keys identity, resolver server.AccountResolver) (*server.Options, error) {
 	host, port, err := splitListen(cfg.Listen)
 	if err != nil {
 		return nil, err
@@ -26,7 +66,7 @@ func startServer(cfg Config, keys identity, resolver server.AccountResolver) (*s
 	if err != nil {
 		return nil, err
 	}
-	s, err := server.NewServer(&server.Options{
+	o := &server.Options{
 		ServerName: "yardmaster",
 		Host:       host,
 		Port:       port,
@@ -42,25 +82,15 @@ func startServer(cfg Config, keys identity, resolver server.AccountResolver) (*s
 		MaxPayload:        1 << 20, // limits answers to boxes; accounts limit messages from boxes
 		PingInterval:      20 * time.Second,
 		NoSigs:            true,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("configure the NATS server: %w", err)
+		// What a server that stops takes to let its boxes go, where they have others to go to.
+		LameDuckDuration: lameDuck, LameDuckGracePeriod: lameDuckGrace,
 	}
-	log := &serverLog{log: cfg.Logger}
-	s.SetLoggerV2(log, false, false, false)
-	s.Start()
-	if err := log.failure(); err != nil {
-		s.Shutdown()
-		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, TakenError(cfg.Listen)
+	if cfg.Cluster != nil {
+		if err := cfg.Cluster.join(o, cfg.Now); err != nil {
+			return nil, err
 		}
-		return nil, fmt.Errorf("start the NATS server: %w", err)
 	}
-	if !s.ReadyForConnections(time.Minute) {
-		s.Shutdown()
-		return nil, errors.New("the NATS server was not ready after a minute")
-	}
-	return s, nil
+	return o, nil
 }
 
 // TakenError is the address at which another program listens already.

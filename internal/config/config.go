@@ -56,7 +56,11 @@ type Config struct {
 	HTTPKeys       string        `key:"allow-http-keys" default:"loopback" doc:"where keys may be sent over plain http: loopback (this machine, where models there can be named) or anywhere"`
 	RateLimits     string        `key:"rate-limits" default:"on" doc:"on or off; off where something before the server counts requests"`
 	UI             string        `key:"ui" default:"on" doc:"on or off; off, the server has no dashboard"`
-	Cluster        string        `key:"cluster" default:"off" doc:"on or off; on, several servers share one PostgreSQL database, with the same master keys and one git folder; off, a second one is refused"`
+	Cluster        string        `key:"cluster" default:"off" doc:"on or off; on, several servers share one PostgreSQL database, with the same master keys; off, a second one is refused"`
+	NATSRoutes     string        `key:"nats-routes" default:"127.0.0.1:0" doc:"host:port at which the buses of a cluster reach each other, over TLS of their own; port 0 takes a free one"`
+	NodeListen     string        `key:"node-listen" default:"127.0.0.1:0" doc:"host:port at which the nodes of a cluster ask each other for repositories, over the same TLS; port 0 takes a free one"`
+	NodeHost       string        `key:"node-host" doc:"name or address by which other nodes reach nats-routes and node-listen; the host of each when empty"`
+	Role           string        `key:"role" default:"api,loops,gateway" doc:"what this node does, with commas between: api (requests, pages and git), loops (what is due), gateway (calls of models by boxes)"`
 	Redis          string        `key:"redis" doc:"redis://:PASSWORD@HOST:PORT/DB, or rediss://, of a Redis or Valkey server that several nodes share request counts through; without it each node counts for itself" secret:"true"`
 	ServiceToken   string        `key:"service-token" doc:"bearer that the form for access requests proves itself by; without it nobody can apply" secret:"true"`
 	Waitlist       string        `key:"waitlist" default:"off" doc:"on or off; on, strangers may sign in and wait until an operator lets them through; off, people come by invitation"`
@@ -387,7 +391,8 @@ func (c *Config) settle() error {
 	if c.Database == "" {
 		c.Database = "sqlite:" + filepath.Join(c.Data, "yardmaster.db")
 	}
-	if err := errors.Join(c.settleBlob(), c.settleGoals(), c.settleKeep(), c.settleNATS(), c.settlePayment()); err != nil {
+	if err := errors.Join(c.settleBlob(), c.settleGoals(), c.settleKeep(), c.settleNATS(), c.settlePayment(),
+		c.settleCluster()); err != nil {
 		return err
 	}
 	given := 0
@@ -430,12 +435,6 @@ func (c *Config) settle() error {
 	}
 	if c.UI != "on" && c.UI != "off" {
 		return fmt.Errorf("ui (from %s): %q is neither on nor off", c.sources["ui"], c.UI)
-	}
-	if c.Cluster != "on" && c.Cluster != "off" {
-		return fmt.Errorf("cluster (from %s): %q is neither on nor off", c.sources["cluster"], c.Cluster)
-	}
-	if c.Cluster == "on" && strings.HasPrefix(c.Database, "sqlite:") {
-		return fmt.Errorf("cluster (from %s): servers can share a PostgreSQL database only; name one with database", c.sources["cluster"])
 	}
 	if c.Waitlist != "on" && c.Waitlist != "off" {
 		return fmt.Errorf("waitlist (from %s): %q is neither on nor off", c.sources["waitlist"], c.Waitlist)

@@ -108,7 +108,9 @@ const (
 type Statuser interface{ StatusCode() int }
 
 // Texter lets an answer be sent as a text. An empty content type is for one that is JSON.
-type Texter interface{ Text() (contentType, text string) }
+type Texter interface {
+	Text() (contentType, text string)
+}
 
 // None is an In or Out without fields.
 type None struct{}

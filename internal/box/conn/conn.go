@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"strings"
@@ -88,8 +89,9 @@ func Dial(url, boxID string, creds func() (jwt string, seed []byte), o Options) 
 		nats.MaxReconnects(-1),
 		nats.ReconnectBufSize(-1),
 		nats.CustomReconnectDelay(backoff),
-		nats.PingInterval(20 * time.Second),
-		nats.MaxPingsOutstanding(2),
+		nats.PingInterval(pingEvery),
+		nats.MaxPingsOutstanding(pingsOut),
+		nats.Timeout(attemptLimit),
 		nats.ConnectHandler(func(*nats.Conn) { c.connected(); o.OnState(State{Connected: true}) }),
 		nats.ReconnectHandler(func(*nats.Conn) { c.connected(); o.OnState(State{Connected: true}) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.disconnected(); o.OnState(State{Err: err}) }),
@@ -138,6 +140,15 @@ func inClear(list string) []string {
 	return out
 }
 
+// A bus that is silent for three pings is left for another of its addresses. An attempt may
+// take long: when a thousand boxes come back at once, one that is given up and made again is
+// more work for the bus than one that waits.
+const (
+	pingEvery    = 2 * time.Second
+	pingsOut     = 2
+	attemptLimit = 10 * time.Second
+)
+
 // IsRefused tells whether State.Err means that the control plane refused the
 // credential, because it has expired or was revoked.
 func IsRefused(err error) bool {
@@ -149,7 +160,8 @@ func IsRefused(err error) bool {
 // the control plane restarts quickly, then up to 5 s. nats.go counts rounds from
 // one.
 func backoff(round int) time.Duration {
-	return min(50*time.Millisecond<<min(max(round, 1)-1, 10), 5*time.Second)
+	pause := min(50*time.Millisecond<<min(max(round, 1)-1, 10), 5*time.Second)
+	return pause - rand.N(pause/4) // so that boxes that were cut off together come back one by one
 }
 
 func sign(seed, nonce []byte) ([]byte, error) {

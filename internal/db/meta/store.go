@@ -11,6 +11,7 @@ import (
 const (
 	BusKeys   = "bus-keys"
 	BusCA     = "bus-ca"
+	NodeCA    = "node-ca"
 	ClientKey = "client-key"
 	PushKeys  = "push-keys"
 )
@@ -63,7 +64,7 @@ func Claim(tx *db.Tx, name, value, atMost, above string) (bool, error) {
 	return n > 0, err
 }
 
-const isSealed = `key IN ('` + BusKeys + `', '` + BusCA + `', '` + ClientKey + `', '` + PushKeys + `')`
+const isSealed = `key IN ('` + BusKeys + `', '` + BusCA + `', '` + NodeCA + `', '` + ClientKey + `', '` + PushKeys + `')`
 
 // Sealed are the sealed values of the installation.
 var Sealed = keys.Column{

@@ -114,6 +114,7 @@ var (
 		AND (owner_target = 'user' AND owner_id = $1 OR id IN (SELECT box_id FROM box_consents WHERE user_id = $1 AND agreed_at IS NULL))
 		AND account_id IN (SELECT account_id FROM memberships WHERE user_id = $1) ORDER BY id`)
 	byAccount = db.Q[string](`SELECT id FROM boxes WHERE nats_account = $1 AND state <> 'revoked'`)
+	seated    = db.Q[seat](`SELECT nats_account AS account, id AS box FROM boxes WHERE nats_account IS NOT NULL AND state <> 'revoked'`)
 
 	setState    = db.S(`UPDATE boxes SET state = $3, retire_at = NULL, retire_by = NULL WHERE account_id = $1 AND id = $2`)
 	setRetiring = db.SWith[setRetiringArgs](`UPDATE boxes SET state = :state, retire_at = :retire_at, retire_by = :retire_by
@@ -300,6 +301,18 @@ func SealKey(tx *db.Tx, boxID string) (string, error) {
 // none or the box is revoked.
 func Owner(tx *db.Tx, account string) (boxID string, ok bool, err error) {
 	return byAccount.Maybe(tx, account)
+}
+
+type seat struct{ Account, Box string }
+
+// Owners lists the NATS accounts that boxes may use, with their boxes.
+func Owners(tx *db.Tx) (map[string]string, error) {
+	rows, err := seated.All(tx)
+	out := make(map[string]string, len(rows))
+	for _, r := range rows {
+		out[r.Account] = r.Box
+	}
+	return out, err
 }
 
 // DropMessages deletes the messages that wait for a box and are for runs of an account.

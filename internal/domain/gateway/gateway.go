@@ -89,8 +89,16 @@ type Needs struct {
 	Parking Parking `optional:""`
 	// Taps keeps copies of calls; nil: nobody does.
 	Taps Taps `optional:""`
+	// Nodes are those that share the capacity of a key; nil: this one is alone.
+	Nodes Nodes `optional:""`
 	// HTTP has Transport, Scripted and Observe; New sets the other fields.
 	HTTP llm.Config
+}
+
+// Nodes are the nodes of a cluster.
+type Nodes interface {
+	// Count is how many are live, this one among them.
+	Count() int
 }
 
 // Service implements llm.Authorizer, llm.Gate, llm.Reserver and llm.Recorder.
@@ -110,7 +118,7 @@ type Service struct {
 // is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	s := &Service{Needs: n}
+	s := &Service{Needs: n, rota: rota{nodes: n.Nodes}}
 	c := n.HTTP
 	c.Authorizer, c.Gate, c.Reserver, c.Recorder, c.Logger, c.Now, c.Prices = s, s, s, s, n.Logger, n.Clock, n.Prices
 	if n.Taps != nil {

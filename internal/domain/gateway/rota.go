@@ -20,8 +20,10 @@ const (
 )
 
 // rota is what this node knows of the keys that calls go over. What is true of a key for all
-// nodes is in its Health; how many calls go over it is counted on each node.
+// nodes is in its Health; how many calls go over it is counted on each node, which takes its part
+// of the capacity.
 type rota struct {
+	nodes   Nodes // nil: this one is alone
 	mu      sync.Mutex
 	keys    map[string]*keyState
 	changed chan struct{} // closed when a key may let in a call that it did not before; nil: nobody waits
@@ -30,9 +32,9 @@ type rota struct {
 
 type keyState struct {
 	modelkey.Health
-	capacity *int64
-	busy     int64 // calls under way on this node
-	trying   bool  // a call of this node tries the key out
+	capacity *int64 // this node's part
+	busy     int64  // calls under way on this node
+	trying   bool   // a call of this node tries the key out
 }
 
 // open tells whether the key lets a call in now.
@@ -44,6 +46,15 @@ func (k *keyState) open(now time.Time) bool {
 	return !k.Unproven() || !k.trying && !k.Probed(now)
 }
 
+// part is what this node takes of the capacity of a key: an even part, and at least one call.
+func (r *rota) part(capacity *int64) *int64 {
+	if capacity == nil || r.nodes == nil {
+		return capacity
+	}
+	own := max(1, *capacity/int64(max(1, r.nodes.Count())))
+	return &own
+}
+
 // learn takes what the database says of the keys of a grant.
 func (r *rota) learn(keys []modelkey.Candidate) {
 	r.mu.Lock()
@@ -53,7 +64,7 @@ func (r *rota) learn(keys []modelkey.Candidate) {
 	}
 	for _, c := range keys {
 		if k := r.keys[c.ID]; k != nil {
-			k.capacity = c.Capacity
+			k.capacity = r.part(c.Capacity)
 			r.adopt(k, c.Health)
 			continue
 		}
@@ -64,7 +75,7 @@ func (r *rota) learn(keys []modelkey.Candidate) {
 				}
 			}
 		}
-		r.keys[c.ID] = &keyState{Health: c.Health, capacity: c.Capacity}
+		r.keys[c.ID] = &keyState{Health: c.Health, capacity: r.part(c.Capacity)}
 	}
 }
 

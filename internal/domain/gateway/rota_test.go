@@ -450,3 +450,25 @@ func TestRotateAndVerifyEndARest(t *testing.T) {
 		f.want(chat, 200, "", second)
 	})
 }
+
+type live int
+
+func (l live) Count() int { return int(l) }
+
+// The nodes of a cluster share the capacity of a key, and each takes at least one call.
+func TestNodesShareCapacity(t *testing.T) {
+	t.Parallel()
+	eight := int64(8)
+	for nodes, want := range map[int]int64{0: 8, 1: 8, 3: 2, 20: 1} {
+		r := rota{nodes: live(nodes)}
+		if got := r.part(&eight); *got != want {
+			t.Errorf("of %d nodes each takes %d of 8", nodes, *got)
+		}
+		if r.part(nil) != nil {
+			t.Error("a key without a limit gets one")
+		}
+	}
+	if got := (&rota{}).part(&eight); *got != 8 {
+		t.Errorf("a server alone takes %d of 8", *got)
+	}
+}

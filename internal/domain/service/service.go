@@ -323,6 +323,8 @@ var meanings = map[string]string{
 	"code-host-permission": "The App lacks a permission at the code host; detail names it. An owner of the organisation can " +
 		"accept it there.",
 	"code-host-rule": "A rule of the code host holds the change back; detail says what is missing.",
+	"repository-away": "The server runs as several nodes, and the one that has the repository does not answer. The repository is " +
+		"there again when that node is, with all that was pushed; nothing was changed.",
 	"repository-lost": "What was pushed to the repository is no longer where the server kept it. Its operator has to put the " +
 		"folder back from a copy.",
 	"storage-full": "The server's disk or database is full. Nothing was changed. Once its operator " +

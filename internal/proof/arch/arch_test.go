@@ -66,6 +66,7 @@ var edges = map[string]string{
 	"db/due":              "db event id observe policy",
 	"db/due/duetest":      "db db/due event",
 	"db/lease":            "db db/meta id observe",
+	"db/nodes":            "db id observe",
 	"db/meta":             "db seal/keys",
 	"mail":                "client/inert db event id lazy observe seal seal/keys stencil",
 	"event/notary":        "db db/meta durable event event/hashchain observe policy seal",
@@ -86,6 +87,7 @@ var edges = map[string]string{
 
 	"codehost":         "fault lazy",
 	"codehost/builtin": "codehost codehost/gitfolder codehost/smarthttp fault observe",
+	"codehost/homes":   "codehost codehost/builtin fault",
 	"llm":              "fault llm/answer observe",
 	"llm/answer":       "lazy",
 	"llm/scripted":     "",
@@ -123,7 +125,8 @@ var edges = map[string]string{
 	"box/worktree":   "gitlfs gitmodules lazy rlimit",
 
 	"app": "backup proxies api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
-		"codehost/builtin codehost/github codehost/pace codehost/relay config db db/due db/lease db/meta dial domain/* event event/hashchain " +
+		"codehost/builtin codehost/github codehost/homes codehost/pace codehost/relay config db db/due db/lease db/meta db/nodes dial " +
+		"domain/* event event/hashchain " +
 		"event/notary fault flow hook id idp linear llm " +
 		"llm/scripted mail observe observe/telemetry policy remote rlimit seal seal/keys secretscan stripe web webpush",
 	"demo":                 "app box child client config",
@@ -306,6 +309,7 @@ func TestHTTP(t *testing.T) {
 		"client":           "calls the API",
 		"blob":             "serves objects, and stores them in a bucket",
 		"codehost/builtin": "speaks git over HTTP",
+		"codehost/homes":   "relays git, and asks other nodes",
 
 		"codehost/smarthttp": "speaks git over HTTP",
 		"codehost/github":    "calls GitHub",
@@ -379,7 +383,7 @@ func TestSQL(t *testing.T) {
 			continue
 		case f.path == "internal/db/due/store.go": // what is due is in every domain
 			continue
-		case f.path == "internal/db/lease/store.go": // servers belong to no domain
+		case f.path == "internal/db/lease/store.go", f.path == "internal/db/nodes/store.go": // servers belong to no domain
 			continue
 		case f.path == "internal/seal/keys/store.go": // sealed values are in every domain
 			continue

@@ -1,0 +1,177 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"yardmaster/internal/bus"
+	"yardmaster/internal/codehost/builtin"
+	"yardmaster/internal/codehost/homes"
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/nodes"
+	"yardmaster/internal/domain/box"
+)
+
+func (a *App) clustered() bool { return a.cfg.Cluster == "on" }
+
+// liveNodes are the nodes that share the database.
+type liveNodes struct{ a *App }
+
+// Count is how many are live, this one among them.
+func (l liveNodes) Count() int {
+	if l.a.nodes == nil {
+		return 1
+	}
+	return max(1, len(l.a.nodes.Live()))
+}
+
+// busCluster is how the bus joins those of the other nodes; nil: there are none.
+func (a *App) busCluster(ctx context.Context) (*bus.Cluster, error) {
+	if !a.clustered() {
+		return nil, nil
+	}
+	own, err := nodes.Identity(a.cfg.Data)
+	if err != nil {
+		return nil, err
+	}
+	authority, err := nodeAuthority(ctx, a.db, a.ring)
+	if err != nil {
+		return nil, err
+	}
+	c := &bus.Cluster{Node: own, Listen: a.cfg.NATSRoutes, Authority: authority}
+	if a.cfg.NodeHost != "" {
+		c.Reach = a.cfg.Reach(a.cfg.NATSRoutes)
+	}
+	c.Owners = func(ctx context.Context) (all map[string]string, err error) {
+		err = a.db.Read(ctx, func(tx *db.Tx) error {
+			all, err = box.Owners(tx)
+			return err
+		})
+		return all, err
+	}
+	return c, nil
+}
+
+// enterCluster puts this node into the list of nodes, with the repositories of its folder. It
+// does nothing if there is no cluster.
+func (a *App) enterCluster(ctx context.Context, local *builtin.Host, root string) error {
+	if !a.clustered() {
+		return nil
+	}
+	own, err := nodes.Identity(a.cfg.Data)
+	if err != nil {
+		return err
+	}
+	authority, err := nodeAuthority(ctx, a.db, a.ring)
+	if err != nil {
+		return err
+	}
+	secure, err := bus.NodeTLS(authority, time.Now)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", a.cfg.NodeListen)
+	if err != nil {
+		return fmt.Errorf("node-listen: %w", err)
+	}
+	a.door = tls.NewListener(listener, secure)
+	host := homes.New(homes.Config{Local: local, Root: root, Own: own, List: nodeList{a, own}, TLS: secure, Logger: a.log})
+	a.host, a.neighbours = host, host
+	machine, err := os.Hostname()
+	if err != nil {
+		machine = "an unknown machine"
+	}
+	a.nodes = nodes.New(nodes.Config{
+		DB: a.db, Logger: a.log, Changed: a.nodesChanged,
+		Self: nodes.Self{ID: own, Name: a.base + " on " + machine, Routes: a.bus.RoutesAddr(), Door: a.cfg.Reach(listener.Addr().String()),
+			Boxes: a.bus.OwnURL(), Version: a.opts.Version},
+	})
+	if err := a.nodes.Enter(ctx); err != nil {
+		return err
+	}
+	return host.Settle(ctx)
+}
+
+// nodeList is the list of nodes for the built-in host.
+type nodeList struct {
+	a   *App
+	own string
+}
+
+func neighbour(n nodes.Node) homes.Node { return homes.Node{ID: n.ID, Name: n.Name, Door: n.Door} }
+
+func (l nodeList) Home(ctx context.Context, owner, name string) (homes.Node, bool, error) {
+	n, ok, err := nodes.Home(ctx, l.a.db, owner, name)
+	return neighbour(n), ok, err
+}
+
+func (l nodeList) Settle(ctx context.Context, repos [][2]string) error {
+	return nodes.Settle(ctx, l.a.db, l.own, repos)
+}
+
+func (l nodeList) Live(id string) (homes.Node, bool) {
+	for _, n := range l.a.nodes.Live() {
+		if n.ID == id {
+			return neighbour(n), true
+		}
+	}
+	return homes.Node{}, false
+}
+
+// serveNodes answers other nodes.
+func (a *App) serveNodes(ctx context.Context) error {
+	if a.door == nil {
+		return nil
+	}
+	server := &http.Server{
+		Handler: a.neighbours.Door(a.gitHooks(nil)), ReadHeaderTimeout: a.cfg.HeaderTime, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(a.door) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("answer other nodes: %w", err)
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := server.Shutdown(stop); err != nil {
+		return server.Close()
+	}
+	return nil
+}
+
+// nodesChanged tells the bus which nodes are live.
+func (a *App) nodesChanged(live []nodes.Node) {
+	routes, boxes := map[string]string{}, []string{}
+	for _, n := range live {
+		routes[n.ID] = n.Routes
+		boxes = append(boxes, n.Boxes)
+	}
+	if err := a.bus.SetPeers(routes, boxes); err != nil {
+		a.log.Error("the bus does not join the other nodes", slog.Any("error", err))
+	}
+}
+
+// leaveCluster says that this node is not live any more.
+func (a *App) leaveCluster() error {
+	if a.door != nil {
+		a.door.Close() // it is closed already, if it was served
+	}
+	if a.nodes == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := a.nodes.Leave(ctx); err != nil {
+		return fmt.Errorf("leave the list of nodes: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+// Package nodes keeps the list of the nodes of a cluster, and which of them has the
+// folder of a repository of the built-in host.
+//
+// A node renews its row every few seconds. Only the clock of the database counts: a
+// node whose own clock is wrong by minutes is as live as the others. A node is known by
+// the id in its data folder, so that it is the same one after a restart, with the same
+// repositories.
+//
+//   - nodes.go: Registry, one node's place in the list
+//   - home.go: which node has a repository
+//   - store.go: the tables and their statements
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/id"
+	"yardmaster/internal/observe"
+)
+
+const (
+	defaultEvery = 2 * time.Second
+	// silence is the number of missing beats after which a node does not count as live.
+	silence = 4
+)
+
+// ErrTaken means that another process goes by the id of this node.
+var ErrTaken = errors.New("another server runs with a copy of this data folder; give each its own")
+
+// Self is what a node says of itself.
+type Self struct {
+	ID      string // of Identity
+	Name    string // for people
+	Routes  string // host:port of its bus for other nodes
+	Door    string // host:port at which it answers other nodes
+	Boxes   string // addresses that boxes reach its bus at, with commas between
+	Version string
+}
+
+// Node is a node of the list.
+type Node struct {
+	Self
+	StartedAt, SeenAt time.Time
+}
+
+// Config configures a Registry.
+type Config struct {
+	DB   *db.DB
+	Self Self
+	// Every is the time between two beats; 2 s when 0. A node is live for four times as long.
+	Every time.Duration
+	// Changed is told of the live nodes, this one among them, at the start and after each beat.
+	Changed func([]Node)
+	Logger  *slog.Logger
+}
+
+// Registry is the place of this node in the list.
+type Registry struct {
+	Config
+	boot string
+
+	mu   sync.Mutex
+	live []Node
+}
+
+// New makes a Registry.
+func New(c Config) *Registry {
+	if c.Every == 0 {
+		c.Every = defaultEvery
+	}
+	if c.Changed == nil {
+		c.Changed = func([]Node) {}
+	}
+	return &Registry{Config: c, boot: id.New()}
+}
+
+// Identity is the id of the node with a data folder, which is made with the first call.
+func Identity(data string) (string, error) {
+	path := filepath.Join(data, "node")
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.WriteFile(path, []byte(id.New()+"\n"), 0o600); err != nil {
+			return "", fmt.Errorf("the id of the node: %w", err)
+		}
+		b, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the id of the node: %w", err)
+	}
+	own := strings.TrimSpace(string(b))
+	if own == "" || strings.ContainsAny(own, " .*>\t\n") {
+		return "", fmt.Errorf("the id of the node in %s is not one word", path)
+	}
+	return own, nil
+}
+
+// Live answers the nodes of a database that are live, by id. every is that of the nodes; 0
+// is the default.
+func Live(ctx context.Context, d *db.DB, every time.Duration) (all []Node, err error) {
+	if every == 0 {
+		every = defaultEvery
+	}
+	err = d.Read(ctx, func(tx *db.Tx) error {
+		all, err = alive(tx, every)
+		return err
+	})
+	return all, err
+}
+
+func alive(tx *db.Tx, beat time.Duration) ([]Node, error) {
+	now, err := clock(tx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := seenSince.All(tx, now-(silence*beat).Microseconds())
+	return every(rows), err
+}
+
+// Enter puts the node into the list, and tells Config.Changed who else is live.
+func (r *Registry) Enter(ctx context.Context) error {
+	s := r.Self
+	var all []Node
+	err := r.DB.Write(ctx, func(tx *db.Tx) error {
+		now, err := clock(tx)
+		if err != nil {
+			return err
+		}
+		if _, err := enter.Exec(tx, enterArgs{ID: s.ID, Boot: r.boot, Name: s.Name, Routes: s.Routes, Door: s.Door, Boxes: s.Boxes,
+			Version: s.Version, Now: now}); err != nil {
+			return err
+		}
+		all, err = alive(tx, r.Every)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("enter the list of nodes: %w", err)
+	}
+	r.tell(all)
+	return nil
+}
+
+// Loop renews the row of the node until ctx ends. It fails with ErrTaken if another
+// process has entered as this node.
+func (r *Registry) Loop(ctx context.Context) error {
+	tick := time.NewTicker(r.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		in, end := observe.Pass(ctx, "node.beat")
+		all, err := r.beat(in)
+		observe.Failed(in, err)
+		end()
+		switch {
+		case ctx.Err() != nil:
+		case errors.Is(err, ErrTaken):
+			return err
+		case err != nil:
+			r.Logger.WarnContext(ctx, "the node was not seen by the others for a moment", slog.Any("error", err))
+		default:
+			r.tell(all)
+		}
+	}
+}
+
+func (r *Registry) beat(ctx context.Context) (all []Node, err error) {
+	ctx, cancel := context.WithTimeout(ctx, silence*r.Every)
+	defer cancel()
+	err = r.DB.Write(ctx, func(tx *db.Tx) error {
+		now, err := clock(tx)
+		if err != nil {
+			return err
+		}
+		n, err := seen.Exec(tx, r.Self.ID, r.boot, now)
+		if err == nil && n == 0 {
+			err = ErrTaken
+		}
+		if err != nil {
+			return err
+		}
+		all, err = alive(tx, r.Every)
+		return err
+	})
+	return all, err
+}
+
+func (r *Registry) tell(all []Node) {
+	r.mu.Lock()
+	r.live = all
+	r.mu.Unlock()
+	r.Changed(slices.Clone(all))
+}
+
+// Live answers the live nodes of the last beat, this one among them, by id.
+func (r *Registry) Live() []Node {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.live)
+}
+
+// Leave says that the node is not live any more. Its row stays, because it may have
+// repositories.
+func (r *Registry) Leave(ctx context.Context) error {
+	return r.DB.Write(ctx, func(tx *db.Tx) error {
+		_, err := seen.Exec(tx, r.Self.ID, r.boot, 0)
+		return err
+	})
+}

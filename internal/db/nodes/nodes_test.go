@@ -1,0 +1,103 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/proof/patience"
+)
+
+func TestMain(m *testing.M)       { dbtest.Main(m) }
+func TestStatements(t *testing.T) { dbtest.Declared(t) }
+
+func enterAs(t *testing.T, d *db.DB, id string, every time.Duration) *Registry {
+	t.Helper()
+	r := New(Config{DB: d, Every: every, Logger: slog.New(slog.DiscardHandler), Self: Self{ID: id, Name: "node " + id, Door: id + ":1"}})
+	if err := r.Enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func ids(all []Node) (out []string) {
+	for _, n := range all {
+		out = append(out, n.ID)
+	}
+	return out
+}
+
+// A node is live as long as it beats, and sees who else is.
+func TestLiveNodes(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		enterAs(t, d, "b", time.Hour)
+		const every = 10 * time.Millisecond
+		a := enterAs(t, d, "a", every)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- a.Loop(ctx) }()
+		patience.Until(t, "the node that does not beat is not live", func() bool { return slices.Equal(ids(a.Live()), []string{"a"}) })
+		if all, err := Live(t.Context(), d, time.Hour); err != nil || !slices.Equal(ids(all), []string{"a", "b"}) {
+			t.Errorf("%v, %v", ids(all), err)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if err := a.Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := Live(t.Context(), d, time.Hour); err != nil || !slices.Equal(ids(all), []string{"b"}) {
+			t.Errorf("after one has left: %v, %v", ids(all), err)
+		}
+	})
+}
+
+// Of two processes with copies of one data folder, the older one ends.
+func TestCopyOfANode(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		first := enterAs(t, d, "a", time.Millisecond)
+		enterAs(t, d, "a", time.Hour)
+		if err := first.Loop(t.Context()); !errors.Is(err, ErrTaken) {
+			t.Errorf("the loop ends with %v", err)
+		}
+	})
+}
+
+func TestIdentityStays(t *testing.T) {
+	dir := t.TempDir()
+	first, err := Identity(dir)
+	if err != nil || first == "" {
+		t.Fatal(first, err)
+	}
+	if again, err := Identity(dir); err != nil || again != first {
+		t.Errorf("%q, then %q, %v", first, again, err)
+	}
+}
+
+// The first home of a repository is its only one.
+func TestHomes(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		enterAs(t, d, "a", time.Hour)
+		enterAs(t, d, "b", time.Hour)
+		for _, id := range []string{"a", "b"} {
+			if err := Settle(t.Context(), d, id, [][2]string{{"acme", "web"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, ok, err := Home(t.Context(), d, "acme", "web"); err != nil || !ok || n.ID != "a" || n.Door != "a:1" {
+			t.Errorf("%+v, %v, %v", n, ok, err)
+		}
+		if _, ok, err := Home(t.Context(), d, "acme", "none"); ok || err != nil {
+			t.Error(ok, err)
+		}
+		if all, err := At(t.Context(), d, "b"); len(all) != 0 || err != nil {
+			t.Error(all, err)
+		}
+	})
+}

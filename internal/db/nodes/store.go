@@ -1,0 +1,62 @@
+package nodes
+
+import (
+	"time"
+
+	"yardmaster/internal/db"
+)
+
+// row is a row of nodes.
+type row struct {
+	ID, Name, Routes, Door, Boxes, Version string
+	StartedAt, SeenAt                      time.Time
+}
+
+func (r row) node() Node {
+	return Node{
+		Self:      Self{ID: r.ID, Name: r.Name, Routes: r.Routes, Door: r.Door, Boxes: r.Boxes, Version: r.Version},
+		StartedAt: r.StartedAt, SeenAt: r.SeenAt,
+	}
+}
+
+func every(rows []row) (all []Node) {
+	for _, r := range rows {
+		all = append(all, r.node())
+	}
+	return all
+}
+
+type home struct{ Owner, Name string }
+
+// enterArgs are the parameters of enter.
+type enterArgs struct {
+	ID, Boot, Name, Routes, Door, Boxes, Version string
+	Now                                          int64
+}
+
+var (
+	enter = db.SWith[enterArgs](`INSERT INTO nodes (id, boot, name, routes, door, boxes, version, started_at, seen_at)
+		VALUES (:id, :boot, :name, :routes, :door, :boxes, :version, :now, :now)
+		ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, name = excluded.name, routes = excluded.routes, door = excluded.door,
+			boxes = excluded.boxes, version = excluded.version, started_at = excluded.started_at, seen_at = excluded.seen_at`)
+	seen      = db.S(`UPDATE nodes SET seen_at = $3 WHERE id = $1 AND boot = $2`)
+	seenSince = db.Q[row](`SELECT id, name, routes, door, boxes, version, started_at, seen_at FROM nodes WHERE seen_at > $1 ORDER BY id`)
+
+	settle = db.S(`INSERT INTO git_homes (owner, name, node_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`)
+	homeOf = db.Q[row](`SELECT n.id, n.name, n.routes, n.door, n.boxes, n.version, n.started_at, n.seen_at
+		FROM git_homes h JOIN nodes n ON n.id = h.node_id WHERE h.owner = $1 AND h.name = $2`)
+	homesAt = db.Q[home](`SELECT owner, name FROM git_homes WHERE node_id = $1 ORDER BY owner, name`)
+)
+
+// clock is the time of the database: the server's where there is one, and otherwise that of
+// the transaction.
+func clock(tx *db.Tx) (int64, error) {
+	if tx.Engine() != db.Postgres {
+		return tx.Micros(), nil
+	}
+	at, err := db.Select[int64](tx, db.Build(`SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`))
+	if err != nil {
+		return 0, err
+	}
+	return at[0], nil
+}
