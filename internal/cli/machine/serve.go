@@ -61,6 +61,8 @@ func runServe(ctx context.Context, cfg *config.Config, _ []string) error {
 	}
 	log := logger(os.Stderr, cfg.LogLevel, cfg.LogFormat)
 	defer exitOnNextSignal(ctx, log)()
+	service := managed()
+	defer context.AfterFunc(ctx, func() { service.tell("STOPPING=1") })()
 	err := app.Run(ctx, cfg, app.Options{
 		Version: This.Version, SHA: Commit(), Logger: log,
 		Ready: func(a *app.App) {
@@ -71,6 +73,7 @@ func runServe(ctx context.Context, cfg *config.Config, _ []string) error {
 			case url != "":
 				fmt.Printf("Nobody has set it up yet. Open this address once: %s\n", url)
 			}
+			service.tell("READY=1", "STATUS=serves "+a.URL())
 		},
 	})
 	if err == nil {
