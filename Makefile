@@ -100,7 +100,7 @@ fast: ## of that, what has changed since the last pass: under three minutes, bef
 .PHONY: nightly
 nightly: export NEEDS := race
 nightly: ## all else, whole: before an issue is called resolved, and each night
-	@$(GATE) stages -all nightly deps race night-test environments conformance e2e-agents reproducible chaos-night model fuzz vuln bench-check
+	@$(GATE) stages -all nightly deps race night-test environments conformance e2e-agents cross reproducible chaos-night model fuzz vuln bench-check
 
 .PHONY: build
 build: ## build ./yardmaster
@@ -199,6 +199,13 @@ release: ## make dist/ from a clean checkout: archives, packages, sums, signatur
 release-check: $(LINT)-$(LINT_V) ## the same as lint and test, of the module that makes releases
 	@test -z "$$(gofmt -l release)" || { gofmt -l release; exit 1; }
 	cd release && $(GO) mod tidy -diff && $(GO) test ./... && $(LINT)-$(LINT_V) run -c ../.golangci.yml ./...
+
+.PHONY: cross
+cross: $(LINT)-$(LINT_V) ## build and vet what this machine is not: other processors, and macOS, where the program is a box and the command line
+	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./cmd/yardmaster
+	GOOS=darwin GOARCH=amd64 $(GO) build -o /dev/null ./cmd/yardmaster
+	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/yardmaster
+	GOOS=darwin GOARCH=arm64 $(LINT)-$(LINT_V) run --tests=false --enable-only govet ./cmd/yardmaster/... ./internal/box/... ./internal/child ./internal/cli/... ./internal/unixfile
 
 .PHONY: reproducible
 reproducible: ## build a release twice, apart from each other, and compare the bytes (minutes)

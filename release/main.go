@@ -42,7 +42,7 @@ func main() {
 	flag.BoolVar(&r.dirty, "dirty", false, "for tests: takes a checkout with changes, and says so in the version")
 	unsigned := flag.Bool("unsigned", false, "for tests: signs nothing")
 	key := flag.String("key", "", "secret key of minisign")
-	targets := flag.String("targets", "linux/amd64,linux/arm64", "systems and processors, with commas between")
+	targets := flag.String("targets", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64", "systems and processors, with commas between")
 	bases := flag.String("bases", "", "folder with server-ARCH.tar and box-ARCH.tar, of which images are made; empty: no images")
 	flag.Parse()
 	if err := r.run(*key, *unsigned, *bases, strings.Split(*targets, ",")); err != nil {
