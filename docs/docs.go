@@ -18,8 +18,8 @@ var Parts = []Part{
 		"budgets", "models", "donations", "copies", "artifacts", "boards"}},
 	{"Boxes", []string{"boxes", "updates", "runs", "isolation", "agents"}},
 	{"Other systems", []string{"github", "sources", "webhooks", "notifications", "digests"}},
-	{"The server", []string{"install", "operating", "configure", "backup", "limits", "proxies", "keys", "record", "people", "payment", "observe",
-		"metrics", "alerts", "trouble", "security", "scenarios", "chaos"}},
+	{"The server", []string{"install", "operating", "configure", "backup", "limits", "proxies", "keys", "record", "people", "payment",
+		"observe", "metrics", "alerts", "trouble", "security", "scenarios", "chaos"}},
 }
 
 // Developers are the documents about the source.

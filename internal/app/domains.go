@@ -416,7 +416,8 @@ func (a *App) wire() parts {
 	}))
 	programs := &flow.BoxPrograms{}
 	p.box = add(&p, box.New(box.Needs{
-		DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run, Programs: programs, ReleaseKeys: release.Keys(a.ring, a.cfg.ReleaseKeys),
+		DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run, Programs: programs,
+		ReleaseKeys: release.Keys(a.ring, a.cfg.ReleaseKeys),
 	}))
 	add(&p, join.New(join.Needs{
 		DB: a.db, Hub: a.hub, Due: a.due, Boxes: p.box, Guard: reachable, Key: a.sshKey, Logger: a.log,
