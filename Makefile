@@ -92,7 +92,7 @@ help: ## print this help
 
 .PHONY: check
 check: ## everything a change must pass: quarter of an hour
-	@$(GATE) stages check deps format tidy web-check lint test demo
+	@$(GATE) stages check deps format tidy web-check lint test release-check demo
 
 .PHONY: fast
 fast: ## of that, what has changed since the last pass: under three minutes, before a commit
@@ -101,7 +101,7 @@ fast: ## of that, what has changed since the last pass: under three minutes, bef
 .PHONY: nightly
 nightly: export NEEDS := race
 nightly: ## all else, whole: before an issue is called resolved, and each night
-	@$(GATE) stages -all nightly deps race night-test environments conformance e2e-agents alerts reproducible chaos-night model fuzz vuln bench-check
+	@$(GATE) stages -all nightly deps race night-test environments conformance e2e-agents alerts cross reproducible chaos-night model fuzz vuln bench-check
 
 .PHONY: build
 build: ## build ./yardmaster
@@ -193,8 +193,20 @@ sbom: build ## write sbom.json, the bill of materials of ./yardmaster (CycloneDX
 	$(GO) run ./internal/proof/sbom yardmaster > sbom.json
 
 .PHONY: release
-release: ## build dist/ for Linux on amd64 and arm64, with SHA-256 sums; VERSION=v1.2.3
-	@scripts/release dist
+release: ## make dist/ from a clean checkout: archives, packages, sums, signatures; VERSION=v1.2.3 KEY=FILE, BASES=FOLDER for images
+	@cd release && $(GO) run . -source .. -into ../dist -version '$(VERSION)' -key '$(abspath $(KEY))' -bases '$(abspath $(BASES))' $(RELEASE)
+
+.PHONY: release-check
+release-check: $(LINT)-$(LINT_V) ## the same as lint and test, of the module that makes releases
+	@test -z "$$(gofmt -l release)" || { gofmt -l release; exit 1; }
+	cd release && $(GO) mod tidy -diff && $(GO) test ./... && $(LINT)-$(LINT_V) run -c ../.golangci.yml ./...
+
+.PHONY: cross
+cross: $(LINT)-$(LINT_V) ## build and vet what this machine is not: other processors, and macOS, where the program is a box and the command line
+	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./cmd/yardmaster
+	GOOS=darwin GOARCH=amd64 $(GO) build -o /dev/null ./cmd/yardmaster
+	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/yardmaster
+	GOOS=darwin GOARCH=arm64 $(LINT)-$(LINT_V) run --tests=false --enable-only govet ./cmd/yardmaster/... ./internal/box/... ./internal/child ./internal/cli/... ./internal/unixfile
 
 .PHONY: reproducible
 reproducible: ## build a release twice, apart from each other, and compare the bytes (minutes)

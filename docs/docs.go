@@ -19,7 +19,7 @@ var Parts = []Part{
 		"budgets", "models", "donations", "copies", "artifacts", "boards"}},
 	{"Boxes", []string{"boxes", "updates", "runs", "isolation", "agents"}},
 	{"Other systems", []string{"github", "sources", "webhooks", "notifications", "digests"}},
-	{"The server", []string{"operating", "sizing", "configure", "backup", "limits", "nodes",
+	{"The server", []string{"install", "operating", "sizing", "configure", "backup", "limits", "nodes",
 		"proxies", "keys", "record", "people", "payment",
 		"observe", "metrics", "alerts", "trouble", "security", "scenarios", "chaos"}},
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // version and revision (the commit) of this build. The linker sets both for a released
-// build (scripts/release).
+// build (`make release`).
 var (
 	version  = "dev"
 	revision string

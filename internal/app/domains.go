@@ -413,8 +413,10 @@ func (a *App) wire() parts {
 		Boxes: flow.RunBoxes{}, Vault: flow.RunVault{Vaults: vaults}, Branches: flow.Branches{DB: a.db, Hosts: a.hosts},
 		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull, Checks: p.ci, Reviews: p.review}, Asks: flow.RunAsks{},
 	}))
+	programs := &flow.BoxPrograms{}
 	p.box = add(&p, box.New(box.Needs{
-		DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run, ReleaseKeys: release.Keys(a.ring, a.cfg.ReleaseKeys),
+		DB: a.db, Hub: a.hub, Bus: a.line, Logger: a.log, Runs: p.run, Programs: programs,
+		ReleaseKeys: release.Keys(a.ring, a.cfg.ReleaseKeys),
 	}))
 	add(&p, join.New(join.Needs{
 		DB: a.db, Hub: a.hub, Due: a.due, Boxes: p.box, Guard: reachable, Key: a.sshKey, Logger: a.log,
@@ -422,6 +424,7 @@ func (a *App) wire() parts {
 	releases := add(&p, release.New(release.Needs{
 		DB: a.db, Ring: a.ring, Logger: a.log, Objects: a.blob, Boxes: p.box, Version: a.opts.Version, Commit: a.opts.SHA,
 	}))
+	programs.Releases = releases
 	add(&p, rollout.New(rollout.Needs{
 		DB: a.db, Due: a.due, Logger: a.log, Ring: a.ring, Bus: a.line, Boxes: p.box, Releases: releases, Runs: flow.RolloutRuns{},
 	}))

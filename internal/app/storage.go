@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/domain/service"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/observe"
+	"yardmaster/internal/unixfile"
 )
 
 const (
@@ -30,11 +31,11 @@ const (
 type space struct{ free, used int64 }
 
 func spaceAt(dir string) (space, error) {
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(dir, &s); err != nil {
+	s, err := unixfile.Room(dir)
+	if err != nil {
 		return space{}, fmt.Errorf("ask for the room in %s: %w", dir, err)
 	}
-	return space{free: int64(s.Bavail) * s.Bsize, used: int64(s.Blocks-s.Bfree) * s.Bsize}, nil
+	return space{free: s.Free, used: s.Used}, nil
 }
 
 // percent is the share that is used, rounded up as df does.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"yardmaster/internal/unixfile"
 )
 
 func readJSON(path string, v any) error {
@@ -56,11 +58,11 @@ func syncDir(dir string) error {
 // diskFree returns how many bytes this process may still write under dir, and the
 // size of the file system. Both are 0 if dir cannot be examined.
 func diskFree(dir string) (free, total int64) {
-	var st unix.Statfs_t
-	if unix.Statfs(dir, &st) != nil {
+	s, err := unixfile.Room(dir)
+	if err != nil {
 		return 0, 0
 	}
-	return int64(st.Bavail) * st.Bsize, int64(st.Blocks) * st.Bsize
+	return s.Free, s.Total
 }
 
 // diskUse returns roughly how many bytes of the disk a folder and its contents

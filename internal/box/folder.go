@@ -12,6 +12,7 @@ import (
 
 	"yardmaster/internal/box/roots"
 	"yardmaster/internal/box/sandbox"
+	"yardmaster/internal/unixfile"
 )
 
 // release unlocks the work folder for another process.
@@ -173,7 +174,7 @@ func makeFolder(dir string) error {
 // user, may be writable by its group.
 func checkOwner(dir string, named bool) error {
 	var st unix.Stat_t
-	look, others := unix.Lstat, uint32(0o022)
+	look, others := unix.Lstat, int64(0o022)
 	if named {
 		look = unix.Stat
 	}
@@ -193,7 +194,7 @@ func checkOwner(dir string, named bool) error {
 		return refuse("is not a folder")
 	case int(st.Uid) != os.Geteuid():
 		return refuse(fmt.Sprintf("belongs to another user (%d)", st.Uid))
-	case st.Mode&others != 0:
+	case unixfile.Wide(st.Mode)&others != 0:
 		return refuse(fmt.Sprintf("is writable by others (mode %#o)", st.Mode&0o7777))
 	}
 	return nil

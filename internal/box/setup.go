@@ -137,7 +137,7 @@ func inspect(ctx context.Context, cfg Config) (*setup, error) {
 func prepareProcess() error {
 	// The memory of this process holds secrets of runs. Without this an agent of
 	// the same user could read it.
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+	if err := closeMemory(); err != nil {
 		return fmt.Errorf("close our memory to others: %w", err)
 	}
 	if sandbox.Separate() {

@@ -249,6 +249,7 @@ func defineDoctor(fl *flag.FlagSet) tree.Action {
 	o.Add(fl)
 	data := fl.String("data", machine.Env("YARDMASTER_BOX_DATA", "./yardmaster-box"),
 		"folder of a box of this machine, which is looked at if there is one (YARDMASTER_BOX_DATA)")
+	address := fl.String("address", "", "only ask the server at an address whether it is ready, without a login, as containers and services do")
 	type finding struct {
 		OK   bool   `json:"ok"`
 		What string `json:"what"`
@@ -257,6 +258,9 @@ func defineDoctor(fl *flag.FlagSet) tree.Action {
 	return func(ctx context.Context, _ []string) error {
 		if err := o.Check(); err != nil {
 			return err
+		}
+		if *address != "" {
+			return askHealth(ctx, *address)
 		}
 		s, bad := screen.Out(), 0
 		all := []finding{}

@@ -44,7 +44,7 @@ func (d *demo) startBox(ctx context.Context, c *client.Client) (*machine, error)
 	b.cmd.Stdout, b.cmd.Stderr = b.log, b.log
 	// Ctrl-C in the terminal goes to the demo, which stops the box itself. If the demo
 	// is killed, the box ends as well.
-	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	b.cmd.SysProcAttr = child.Group(syscall.SIGTERM)
 	if err := child.Start(b.cmd, func(error) { close(b.gone) }); err != nil { // its exit status tells
 		return nil, errors.Join(err, b.log.Close())
 	}

@@ -68,6 +68,9 @@ func ownGroup() (group, mount string, err error) {
 // and removes the group that an earlier box of that name has left, with its
 // processes. It fails without the right to make groups, which most users lack.
 func OpenTree(name string) (*Tree, error) {
+	if refusal != nil {
+		return nil, refusal
+	}
 	own, mount, err := ownGroup()
 	if err != nil {
 		return nil, err
@@ -160,7 +163,7 @@ func (t *Tree) try() error {
 		return err
 	}
 	cmd := exec.Command(git, "--version")
-	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(g.folder.Fd())}
+	cmd.SysProcAttr = inGroup(g.folder)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("start a program in a control group: %w", err)
 	}

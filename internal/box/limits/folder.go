@@ -3,9 +3,10 @@ package limits
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"yardmaster/internal/unixfile"
 )
 
 // use is the disk space that folders take.
@@ -44,8 +45,9 @@ func (w *walker) enough() bool {
 // level is a folder on the path of the walk: its identity, to be checked on the way
 // back up, and its subfolders that are still to be visited.
 type level struct {
-	dev, ino uint64
-	below    []string
+	dev   int64
+	ino   uint64
+	below []string
 }
 
 // tree adds up an open folder and everything below it, and closes it.
@@ -74,7 +76,7 @@ func (w *walker) tree(fd int) {
 		unix.Close(fd)
 		fd = up
 		var st unix.Stat_t
-		if back := way[len(way)-1]; unix.Fstat(fd, &st) != nil || st.Dev != back.dev || st.Ino != back.ino {
+		if back := way[len(way)-1]; unix.Fstat(fd, &st) != nil || unixfile.Wide(st.Dev) != back.dev || st.Ino != back.ino {
 			return // the folder was moved meanwhile; the next walk counts it
 		}
 	}
@@ -87,12 +89,7 @@ func enter(dir int, name string) (int, error) {
 	if !errors.Is(err, unix.EACCES) {
 		return fd, err
 	}
-	at, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(at)
-	if err := unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", at), 0o700); err != nil {
+	if err := unixfile.Admit(dir, name); err != nil {
 		return -1, err
 	}
 	return unix.Openat(dir, name, folderFlags, 0)
@@ -102,21 +99,21 @@ func enter(dir int, name string) (int, error) {
 func (w *walker) folder(fd int) (l level) {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) == nil {
-		l.dev, l.ino = st.Dev, st.Ino
+		l.dev, l.ino = unixfile.Wide(st.Dev), st.Ino
 	}
-	var names []string
+	list := lister{fd: fd, buf: w.names}
 	for !w.enough() {
-		n, err := unix.Getdents(fd, w.names)
-		if err != nil || n <= 0 {
+		names := list.next()
+		if len(names) == 0 {
 			break
 		}
-		_, _, names = unix.ParseDirent(w.names[:n], -1, names[:0])
 		for _, name := range names {
 			if w.file(fd, name) {
 				l.below = append(l.below, name)
 			}
 		}
 	}
+	list.close()
 	return l
 }
 

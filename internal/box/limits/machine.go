@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"yardmaster/internal/unixfile"
 )
 
 // The sizes of the defaults. They stop runs that have gone wrong, not large ones: a
@@ -36,10 +36,10 @@ func Default(slots int, dir string) Limits {
 	if total := totalMemory(); total > 0 {
 		l.Memory = min(max(leastMemory, total*4/5/runs), total*9/10)
 	}
-	if s, err := statDisk(dir); err == nil {
-		l.Disk = min(mostDisk, max(leastDisk, s.free/2))
-		if s.inodes > 0 {
-			l.Inodes = min(mostInodes, max(leastInodes, s.freeInodes/2))
+	if s, err := unixfile.Room(dir); err == nil {
+		l.Disk = min(mostDisk, max(leastDisk, s.Free/2))
+		if s.Files > 0 {
+			l.Inodes = min(mostInodes, max(leastInodes, s.FreeFiles/2))
 		}
 	}
 	l.FileBytes = l.Disk
@@ -91,22 +91,4 @@ func kernelNumber(path string, otherwise int64) int64 {
 		return otherwise
 	}
 	return n
-}
-
-// disk is the state of a file system.
-type disk struct {
-	total, used, free  int64 // bytes; free is how much the box may still write
-	inodes, usedInodes int64 // 0 where the file system does not count inodes
-	freeInodes         int64
-}
-
-func statDisk(dir string) (disk, error) {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil {
-		return disk{}, err
-	}
-	return disk{
-		total: int64(fs.Blocks) * fs.Bsize, used: int64(fs.Blocks-fs.Bfree) * fs.Bsize, free: int64(fs.Bavail) * fs.Bsize,
-		inodes: int64(fs.Files), usedInodes: int64(fs.Files - fs.Ffree), freeInodes: int64(fs.Ffree),
-	}, nil
 }

@@ -2,12 +2,11 @@ package limits
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"yardmaster/internal/unixfile"
 )
 
 // The intervals of the watch.
@@ -41,14 +40,6 @@ func (c clock) stop() (worked, took time.Duration) {
 	worked, took = threadTime()-c.worked, time.Since(c.began)
 	runtime.UnlockOSThread()
 	return worked, took
-}
-
-func threadTime() time.Duration {
-	var u unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // Run watches all followed runs until ctx ends.
@@ -151,34 +142,13 @@ func (r *Run) measure(read *reader, table map[int][]process) (b *Breach, near bo
 	return b, byWatch && 2*memory > l.Memory || l.Processes > 0 && 2*n > l.Processes
 }
 
-// temporary returns the contents of a sandbox's temporary folders, which are in
-// memory.
-func temporary(all []process) (bytes, inodes int64) {
-	for i := len(all) - 1; i > 0; i-- { // the first process is outside of the sandbox
-		root := fmt.Sprintf("/proc/%d/root", all[i].pid)
-		found := false
-		for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
-			var fs unix.Statfs_t
-			if unix.Statfs(root+dir, &fs) == nil && fs.Type == unix.TMPFS_MAGIC {
-				found = true
-				bytes += int64(fs.Blocks-fs.Bfree) * fs.Bsize
-				inodes += int64(fs.Files - fs.Ffree)
-			}
-		}
-		if found {
-			break
-		}
-	}
-	return bytes, inodes
-}
-
 // watchDisk measures the disk at intervals. It walks through a run's folders when
 // it is time, or earlier when the disk has filled so much that the run may have
 // exceeded a limit.
 func (w *Watch) watchDisk(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.wait(ctx)
-		if d, err := statDisk(w.cfg.Work); err == nil {
+		if d, err := unixfile.Room(w.cfg.Work); err == nil {
 			for _, r := range w.followed() {
 				if r.due(d) {
 					r.walk(d)
@@ -193,7 +163,7 @@ func (w *Watch) watchDisk(ctx context.Context) {
 }
 
 // due tells whether it is time to walk through the run's folders.
-func (r *Run) due(d disk) bool {
+func (r *Run) due(d unixfile.Space) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.walking {
@@ -202,16 +172,16 @@ func (r *Run) due(d disk) bool {
 	l, since := r.w.cfg.Limits, time.Since(r.walkedAt)
 	// Other programs may have freed as much as the run has taken, so walks are also
 	// due by time.
-	grown := d.used - r.walkDisk.used
+	grown := d.Used - r.walkDisk.Used
 	may := l.Disk > 0 && grown >= l.Disk-r.lastUse.bytes ||
 		l.FileBytes > 0 && grown >= l.FileBytes ||
-		l.Inodes > 0 && d.usedInodes-r.walkDisk.usedInodes >= l.Inodes-r.lastUse.inodes
+		l.Inodes > 0 && d.UsedFiles-r.walkDisk.UsedFiles >= l.Inodes-r.lastUse.inodes
 	return since >= max(walkPause, idleFactor*r.walkWork, r.walkTime) ||
 		may && since >= max(alertWalkPause, alertFactor*r.walkWork, r.walkTime)
 }
 
 // walk measures the run's folders on a goroutine of its own.
-func (r *Run) walk(d disk) {
+func (r *Run) walk(d unixfile.Space) {
 	r.mu.Lock()
 	r.walking = true
 	r.mu.Unlock()
@@ -281,21 +251,21 @@ const inodeReserve = 10_000
 
 // reserves returns the free bytes and inodes below which a run is ended: twice what
 // the box needs, because the disk fills further during the measurement.
-func (w *Watch) reserves(d disk) (bytes, inodes int64) {
+func (w *Watch) reserves(d unixfile.Space) (bytes, inodes int64) {
 	if w.cfg.Reserve != nil {
-		bytes = 2 * w.cfg.Reserve(d.total)
+		bytes = 2 * w.cfg.Reserve(d.Total)
 	}
-	return bytes, 2 * min(inodeReserve, d.inodes/10)
+	return bytes, 2 * min(inodeReserve, d.Files/10)
 }
 
 // nearlyFull tells whether the disk is nearly full.
-func (w *Watch) nearlyFull(d disk) bool {
+func (w *Watch) nearlyFull(d unixfile.Space) bool {
 	bytes, inodes := w.reserves(d)
-	return d.free < bytes || d.inodes > 0 && d.freeInodes < inodes
+	return d.Free < bytes || d.Files > 0 && d.FreeFiles < inodes
 }
 
 // endLargest ends the run that has filled the disk, if one has.
-func (w *Watch) endLargest(d disk) {
+func (w *Watch) endLargest(d unixfile.Space) {
 	w.mu.Lock()
 	wait := w.freeing > 0 || w.searching || time.Since(w.searchAfter) < 0
 	w.searching = w.searching || !wait
@@ -325,7 +295,7 @@ func (w *Watch) endLargest(d disk) {
 
 // filledDisk returns a Breach if this run has filled the disk: it has written at least a
 // quarter of the reserve itself, and its end would restore the reserve.
-func (r *Run) filledDisk(d disk, u use) *Breach {
+func (r *Run) filledDisk(d unixfile.Space, u use) *Breach {
 	bytes, inodes := r.w.reserves(d)
 	var before use
 	r.mu.Lock()
@@ -334,10 +304,10 @@ func (r *Run) filledDisk(d disk, u use) *Breach {
 	}
 	r.mu.Unlock()
 	switch {
-	case d.free < bytes && u.bytes-before.bytes >= bytes/4 && d.free+u.bytes >= bytes:
-		return &Breach{Resource: Disk, Used: u.bytes, Free: d.free}
-	case d.inodes > 0 && d.freeInodes < inodes && u.inodes-before.inodes >= inodes/4 && d.freeInodes+u.inodes >= inodes:
-		return &Breach{Resource: Inodes, Used: u.inodes, Free: d.freeInodes}
+	case d.Free < bytes && u.bytes-before.bytes >= bytes/4 && d.Free+u.bytes >= bytes:
+		return &Breach{Resource: Disk, Used: u.bytes, Free: d.Free}
+	case d.Files > 0 && d.FreeFiles < inodes && u.inodes-before.inodes >= inodes/4 && d.FreeFiles+u.inodes >= inodes:
+		return &Breach{Resource: Inodes, Used: u.inodes, Free: d.FreeFiles}
 	}
 	return nil
 }

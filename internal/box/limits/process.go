@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"yardmaster/internal/unixfile"
 )
 
 // process is what the kernel reports about a process.
@@ -151,7 +153,10 @@ func (r *reader) memory(all []process, limit int64) (sum int64) {
 // nameless returns the bytes that processes hold in nameless files, which no walk
 // finds: on the disk of dir, and in memory (memfd_create).
 func nameless(dir string, pids []int) (onDisk, inMemory int64) {
-	type file struct{ dev, ino uint64 }
+	type file struct {
+		dev int64
+		ino uint64
+	}
 	var at unix.Stat_t
 	if unix.Stat(dir, &at) != nil {
 		return 0, 0
@@ -168,10 +173,10 @@ func nameless(dir string, pids []int) (onDisk, inMemory int64) {
 		for _, name := range names {
 			var st unix.Stat_t
 			if unix.Stat(dir+"/"+name, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG ||
-				st.Nlink > 0 || seen[file{st.Dev, st.Ino}] {
+				st.Nlink > 0 || seen[file{unixfile.Wide(st.Dev), st.Ino}] {
 				continue
 			}
-			seen[file{st.Dev, st.Ino}] = true
+			seen[file{unixfile.Wide(st.Dev), st.Ino}] = true
 			if st.Dev == at.Dev {
 				onDisk += st.Blocks * 512
 			} else if target, err := os.Readlink(dir + "/" + name); err == nil && strings.HasPrefix(target, "/memfd:") {

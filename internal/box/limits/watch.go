@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"yardmaster/internal/unixfile"
 )
 
 // Config configures a Watch.
@@ -75,6 +77,9 @@ func (w *Watch) Held() map[Resource]Means {
 	out := map[Resource]Means{
 		Processes: ByWatch, Memory: ByWatch, CPU: NotHeld, OpenFiles: ByWatch, FileBytes: ByProcess, Disk: ByWatch, Inodes: ByWatch,
 	}
+	if !measured {
+		out[Processes], out[Memory], out[OpenFiles] = ByProcess, NotHeld, ByProcess
+	}
 	for controller, r := range map[string]Resource{"pids": Processes, "memory": Memory, "cpu": CPU} {
 		if w.tree.has(controller) {
 			out[r] = ByKernel
@@ -108,6 +113,10 @@ func (w *Watch) Report() {
 		w.cfg.Logger.Warn("the limit cpu is not held: that needs the cpu controller of control groups of version 2",
 			"cpu", showShare(w.cfg.Limits.CPU))
 	}
+	if w.Held()[Memory] == NotHeld {
+		w.cfg.Logger.Warn("the limit memory is not held: this system does not tell what the processes of a run use",
+			"memory", showBytes(w.cfg.Limits.Memory))
+	}
 }
 
 // Close removes the control group that New has made. No run may be left.
@@ -136,14 +145,14 @@ type Run struct {
 	freed    bool
 
 	walking   bool
-	baseline  *use          // use at the first walk; nil before it
-	firstWalk chan struct{} // closed after the first walk
-	lastUse   use           // use at the last walk
-	walkedAt  time.Time     // of the last walk
-	walkWork  time.Duration // processor time of the last walk
-	walkTime  time.Duration // elapsed time of the last walk
-	walkDisk  disk          // the disk at the last walk
-	memory    int64         // bytes in nameless memory files at the last walk
+	baseline  *use           // use at the first walk; nil before it
+	firstWalk chan struct{}  // closed after the first walk
+	lastUse   use            // use at the last walk
+	walkedAt  time.Time      // of the last walk
+	walkWork  time.Duration  // processor time of the last walk
+	walkTime  time.Duration  // elapsed time of the last walk
+	walkDisk  unixfile.Space // the disk at the last walk
+	memory    int64          // bytes in nameless memory files at the last walk
 }
 
 // Begin prepares for a run with that name, whose task and home folders are dirs.
@@ -159,7 +168,7 @@ func (w *Watch) Begin(name string, dirs ...string) (*Run, error) {
 	w.mu.Lock()
 	w.runs[r] = true
 	w.mu.Unlock()
-	if d, err := statDisk(w.cfg.Work); err == nil {
+	if d, err := unixfile.Room(w.cfg.Work); err == nil {
 		r.walk(d)
 		// Files that exist before the run begins do not count as its own. Begin
 		// does not wait for large folders.
@@ -260,7 +269,7 @@ func (r *Run) Check() *Breach {
 	if b := r.w.cfg.Limits.check(u); b != nil {
 		return b
 	}
-	if d, err := statDisk(r.w.cfg.Work); err == nil && r.w.nearlyFull(d) {
+	if d, err := unixfile.Room(r.w.cfg.Work); err == nil && r.w.nearlyFull(d) {
 		return r.filledDisk(d, u)
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"yardmaster/internal/proof/patience"
+	"yardmaster/internal/unixfile"
 )
 
 // started is a run of a script, and what ends it.
@@ -210,18 +211,18 @@ func TestOnlyWhoFillsTheDiskIsBlamed(t *testing.T) {
 	r := &Run{w: w, baseline: &use{bytes: 10 << 20, inodes: 100}}
 	for _, c := range []struct {
 		name string
-		d    disk
+		d    unixfile.Space
 		u    use
 		want Resource
 	}{
-		{"there is room", disk{free: 200 << 20}, use{bytes: 80 << 20}, ""},
-		{"it has written most", disk{free: 60 << 20}, use{bytes: 80 << 20}, Disk},
-		{"it has written little", disk{free: 60 << 20}, use{bytes: 20 << 20}, ""},
-		{"it was large before", disk{free: 60 << 20}, use{bytes: 30 << 20}, ""},
-		{"its end would not help", disk{free: 1 << 20}, use{bytes: 80 << 20}, ""},
-		{"it has made most files", disk{free: 200 << 20, inodes: 100_000, freeInodes: 15_000}, use{inodes: 30_000}, Inodes},
-		{"it has made few files", disk{free: 200 << 20, inodes: 100_000, freeInodes: 15_000}, use{inodes: 3000}, ""},
-		{"nobody counts files", disk{free: 200 << 20}, use{inodes: 30_000}, ""},
+		{"there is room", unixfile.Space{Free: 200 << 20}, use{bytes: 80 << 20}, ""},
+		{"it has written most", unixfile.Space{Free: 60 << 20}, use{bytes: 80 << 20}, Disk},
+		{"it has written little", unixfile.Space{Free: 60 << 20}, use{bytes: 20 << 20}, ""},
+		{"it was large before", unixfile.Space{Free: 60 << 20}, use{bytes: 30 << 20}, ""},
+		{"its end would not help", unixfile.Space{Free: 1 << 20}, use{bytes: 80 << 20}, ""},
+		{"it has made most files", unixfile.Space{Free: 200 << 20, Files: 100_000, FreeFiles: 15_000}, use{inodes: 30_000}, Inodes},
+		{"it has made few files", unixfile.Space{Free: 200 << 20, Files: 100_000, FreeFiles: 15_000}, use{inodes: 3000}, ""},
+		{"nobody counts files", unixfile.Space{Free: 200 << 20}, use{inodes: 30_000}, ""},
 	} {
 		got := Resource("")
 		if w.nearlyFull(c.d) {

@@ -163,7 +163,7 @@ func (v *Supervision) start(ctx context.Context, c Copy, trial bool) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, os.Stdout, os.Stderr
 	// Signals of a terminal go to this process alone, which passes them on; and the program ends
 	// with this process.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = child.Group(syscall.SIGKILL)
 	ended := make(chan error, 1)
 	if err := child.Start(cmd, func(err error) { ended <- err }); err != nil {
 		return err

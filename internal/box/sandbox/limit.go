@@ -1,11 +1,7 @@
 package sandbox
 
 import (
-	"cmp"
 	"fmt"
-	"os"
-	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,13 +22,6 @@ type Limits struct {
 // processes.
 func (p *Process) PID() int { return p.pid }
 
-// join makes a command start in the control group of the spec.
-func (s *Spec) join(attr *syscall.SysProcAttr) {
-	if s.Group != nil {
-		attr.UseCgroupFD, attr.CgroupFD = true, int(s.Group.Fd())
-	}
-}
-
 // setLimits limits this process and its children.
 func setLimits(l Limits) error {
 	for _, x := range []struct {
@@ -52,42 +41,10 @@ func setLimits(l Limits) error {
 		if err := unix.Getrlimit(x.resource, &own); err != nil {
 			return fmt.Errorf("limit %s: %w", x.name, err)
 		}
-		value := min(x.value, own.Max) // a process cannot exceed its own limit
+		value := min(x.value, own.Max, most(x.resource)) // a process cannot exceed its own limit
 		if err := unix.Setrlimit(x.resource, &unix.Rlimit{Cur: value, Max: value}); err != nil {
 			return fmt.Errorf("limit %s: %w", x.name, err)
 		}
 	}
 	return setNice(l.Nice)
-}
-
-// setNice raises the nice value of this process to nice. A higher value stays,
-// because it cannot be lowered again.
-func setNice(nice int) error {
-	now, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // the kernel's form: 20 minus the nice value
-	if err == nil && 20-now < nice {
-		err = unix.Setpriority(unix.PRIO_PROCESS, 0, nice)
-	}
-	if err != nil {
-		return fmt.Errorf("let others go first: %w", err)
-	}
-	return nil
-}
-
-// preferOOMKill makes the kernel end this process and its children first when the
-// machine is out of memory. Not every machine allows that, and the sandbox works
-// without it.
-func preferOOMKill() {
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
-}
-
-// memoryFolders returns the arguments for the temporary folders of a Bubblewrap
-// sandbox. /dev is made read-only, because it would be another place for files.
-func memoryFolders(bwrap *launcher, l Limits) (args []string) {
-	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
-		if bwrap.can("--size") {
-			args = append(args, "--size", strconv.FormatUint(cmp.Or(l.TempBytes, tempBytes), 10))
-		}
-		args = append(args, "--perms", "1777", "--tmpfs", dir)
-	}
-	return append(args, "--remount-ro", "/dev")
 }

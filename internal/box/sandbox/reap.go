@@ -1,10 +1,7 @@
 package sandbox
 
 import (
-	"bytes"
 	"os"
-	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 )
@@ -70,23 +67,17 @@ func reapChildren() {
 	}
 }
 
+// process is what the table of processes says of one.
+type process struct {
+	pid, parent int
+	alive       bool
+}
+
 // descendants lists the living processes below root.
 func descendants(root int) []int {
-	files, _ := filepath.Glob("/proc/[0-9]*/stat")
-	type process struct {
-		pid   int
-		alive bool
-	}
 	children := map[int][]process{}
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			continue // it has ended meanwhile
-		}
-		pid, ppid, state, ok := parseStat(b)
-		if ok {
-			children[ppid] = append(children[ppid], process{pid, state != 'Z' && state != 'X'})
-		}
+	for _, p := range table() {
+		children[p.parent] = append(children[p.parent], p)
 	}
 	var out []int
 	var walk func(int)
@@ -100,19 +91,4 @@ func descendants(root int) []int {
 	}
 	walk(root)
 	return out
-}
-
-// parseStat reads "pid (name) state ppid …"; the name may contain any character.
-func parseStat(b []byte) (pid, ppid int, state byte, ok bool) {
-	open, shut := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
-	if open < 1 || shut < open {
-		return 0, 0, 0, false
-	}
-	f := bytes.Fields(b[shut+1:])
-	if len(f) < 2 || len(f[0]) != 1 {
-		return 0, 0, 0, false
-	}
-	pid, err1 := strconv.Atoi(string(bytes.TrimSpace(b[:open])))
-	ppid, err2 := strconv.Atoi(string(f[1]))
-	return pid, ppid, f[0][0], err1 == nil && err2 == nil
 }

@@ -37,6 +37,9 @@ const (
 // codeFailed is the exit code of the shim when the sandbox itself fails.
 const codeFailed = 125
 
+// socketPath begins the paths of the forwarded sockets in a Bubblewrap sandbox.
+const socketPath = "/run/yardmaster/forward-"
+
 // orders are sent by the box to the shim, and by the shim to its child.
 type orders struct {
 	Level    Level
@@ -122,13 +125,8 @@ func (l *launch) orders() orders {
 // descriptor 3; only Start can use it.
 func Main(args []string) int {
 	if len(args) == 1 {
-		switch args[0] {
-		case namespaceArgument:
-			return holdNamespace()
-		case targetArgument:
-			return runTarget()
-		case attempt:
-			return tryOut()
+		if code, is := trialStep(args[0]); is {
+			return code
 		}
 	}
 	runtime.LockOSThread() // children die with this thread
@@ -165,7 +163,7 @@ type shim struct{ agent int }
 
 func newShim(o *orders) (*shim, error) {
 	preferOOMKill()
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+	if err := adopt(); err != nil {
 		return nil, fmt.Errorf("become a subreaper: %w", err)
 	}
 	for _, f := range o.Forward {
@@ -195,17 +193,20 @@ func startAgent(o *orders) (int, error) {
 		return 0, err
 	}
 	defer answerR.Close()
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	ours, theirs, err := openGate()
 	if err != nil {
 		return 0, err
 	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "gate"), os.NewFile(uintptr(pair[1]), "gate")
 	defer ours.Close()
-	cmd := exec.Command("/proc/self/exe", Command, enter)
+	self, err := itself()
+	if err != nil {
+		return 0, err
+	}
+	cmd := exec.Command(self, Command, enter)
 	cmd.Env = []string{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.ExtraFiles = []*os.File{ordersR, answerW, theirs}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = session()
 	if o.User != 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(o.User), Gid: uint32(o.User)}
 	}
@@ -216,8 +217,8 @@ func startAgent(o *orders) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("start the agent: %w", err)
 	}
-	o.Filtered = o.Level != None && !o.Less.Unfiltered && filterable()
-	o.Asked = o.Filtered && o.Level == Landlock && answerable(cmd.Process.Pid)
+	started(cmd.Process.Pid)
+	judge(o, cmd.Process.Pid)
 	if err := json.NewEncoder(ordersW).Encode(o); err != nil {
 		return 0, fmt.Errorf("start the agent: %w", err)
 	}
@@ -230,14 +231,9 @@ func startAgent(o *orders) (int, error) {
 		return 0, fmt.Errorf("start the agent: %w", err)
 	}
 	if o.Asked {
-		g := &gate{ports: map[uint16]bool{}}
-		for _, port := range o.Ports {
-			g.ports[uint16(port)] = true
-		}
-		if g.listener, err = takeOver(ours); err != nil {
+		if err := keepGate(o, ours); err != nil {
 			return 0, err
 		}
-		go g.serve()
 	}
 	return cmd.Process.Pid, nil
 }

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"yardmaster/internal/gitlfs"
+	"yardmaster/internal/unixfile"
 )
 
 // attributesOf matches the files that say which paths are those of Git LFS.
@@ -146,8 +147,7 @@ func (c *Cache) room(all map[string]gitlfs.Pointer) error {
 			need += p.Size
 		}
 	}
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(c.dir, &s); err == nil && need > 0 && need+spare > int64(s.Bavail)*s.Bsize {
+	if s, err := unixfile.Room(c.dir); err == nil && need > 0 && need+spare > s.Free {
 		return fmt.Errorf("the objects of Git LFS need %d MB: %w", need>>20, syscall.ENOSPC)
 	}
 	return nil

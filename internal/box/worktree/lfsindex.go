@@ -7,6 +7,8 @@ import (
 	"errors"
 	"os"
 	"syscall"
+
+	"yardmaster/internal/unixfile"
 )
 
 // refreshIndex writes into the index of a fresh checkout how some of its files are now, as
@@ -56,10 +58,11 @@ func refreshIndex(name string, files map[string]os.FileInfo) error {
 // stat writes the state of a file into an entry of an index. Git keeps 32 bits of each.
 func stat(entry []byte, st *syscall.Stat_t) {
 	put := func(at int, v uint32) { binary.BigEndian.PutUint32(entry[at:], v) }
-	put(0, uint32(st.Ctim.Sec))
-	put(4, uint32(st.Ctim.Nsec))
-	put(8, uint32(st.Mtim.Sec))
-	put(12, uint32(st.Mtim.Nsec))
+	changed, modified := unixfile.Times(st)
+	put(0, uint32(changed.Sec))
+	put(4, uint32(changed.Nsec))
+	put(8, uint32(modified.Sec))
+	put(12, uint32(modified.Nsec))
 	put(16, uint32(st.Dev))
 	put(20, uint32(st.Ino))
 	put(28, st.Uid)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"yardmaster/internal/unixfile"
 )
 
 // deepest limits how many nested folders are open while a tree is removed. A deeper
@@ -94,13 +96,7 @@ func openFolder(at int, name string) (*os.File, error) {
 	const flags = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := unix.Openat(at, name, flags|unix.O_RDONLY, 0)
 	if errors.Is(err, unix.EACCES) {
-		place, err := unix.Openat(at, name, flags|unix.O_PATH, 0)
-		if err != nil {
-			return nil, err
-		}
-		err = unix.Chmod("/proc/self/fd/"+strconv.Itoa(place), 0o700)
-		unix.Close(place)
-		if err != nil {
+		if err := unixfile.Admit(at, name); err != nil {
 			return nil, err
 		}
 		fd, err = unix.Openat(at, name, flags|unix.O_RDONLY, 0)

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"yardmaster/internal/unixfile"
 )
 
 // agentIndex is the index of the agent's own git, read as data. It is what the agent
@@ -102,7 +104,8 @@ func (x agentIndex) added(tracked map[string]entry, untracked []string) (names [
 // file is the same since. Times have to be finer than a second.
 func (x agentIndex) clean(name string, st *syscall.Stat_t) bool {
 	e, has := x[name]
-	return has && e.stat[1] != 0 && e.stat[3] != 0 && e.stat == [7]int64{st.Ctim.Sec, st.Ctim.Nsec, st.Mtim.Sec, st.Mtim.Nsec,
+	changed, modified := unixfile.Times(st)
+	return has && e.stat[1] != 0 && e.stat[3] != 0 && e.stat == [7]int64{changed.Sec, changed.Nsec, modified.Sec, modified.Nsec,
 		int64(uint32(st.Dev)), int64(uint32(st.Ino)), int64(uint32(st.Size))}
 }
 

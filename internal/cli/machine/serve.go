@@ -7,11 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/config"
 )
@@ -53,6 +55,9 @@ func configured(fl *pflag.FlagSet, do func(ctx context.Context, cfg *config.Conf
 func Serve(fl *pflag.FlagSet) tree.Action { return configured(fl, runServe) }
 
 func runServe(ctx context.Context, cfg *config.Config, _ []string) error {
+	if runtime.GOOS != "linux" {
+		return exit.Misuse("a server runs on Linux; here this program is the command line and a box")
+	}
 	Started()
 	if os.Getenv("GOGC") == "" {
 		// An idle server has about 10 MB of heap. A GC percent of 200 costs another
@@ -61,6 +66,8 @@ func runServe(ctx context.Context, cfg *config.Config, _ []string) error {
 	}
 	log := logger(os.Stderr, cfg.LogLevel, cfg.LogFormat)
 	defer exitOnNextSignal(ctx, log)()
+	service := managed()
+	defer context.AfterFunc(ctx, func() { service.tell("STOPPING=1") })()
 	err := app.Run(ctx, cfg, app.Options{
 		Version: This.Version, SHA: Commit(), Logger: log,
 		Ready: func(a *app.App) {
@@ -71,6 +78,7 @@ func runServe(ctx context.Context, cfg *config.Config, _ []string) error {
 			case url != "":
 				fmt.Printf("Nobody has set it up yet. Open this address once: %s\n", url)
 			}
+			service.tell("READY=1", "STATUS=serves "+a.URL())
 		},
 	})
 	if err == nil {

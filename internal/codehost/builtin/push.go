@@ -10,12 +10,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"syscall"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/gitfolder"
 	"yardmaster/internal/codehost/smarthttp"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/unixfile"
 )
 
 // receive answers a push. If the client disconnects while it sends, git sees a
@@ -137,8 +137,8 @@ const leastFree = 1 << 20
 // full tells whether there is no room for a push. If the free space cannot be
 // determined, the push is allowed.
 func (h *Host) full() bool {
-	var s syscall.Statfs_t
-	return syscall.Statfs(h.root, &s) == nil && int64(s.Bavail)*s.Bsize < leastFree
+	s, err := unixfile.Room(h.root)
+	return err == nil && s.Free < leastFree
 }
 
 // dir is the folder of a repository that exists.

@@ -220,7 +220,14 @@ type Needs struct {
 	Logger *slog.Logger
 	Runs   Runs
 
+	Programs    Programs `optional:"without any a machine that joins has to have the program"`
 	ReleaseKeys []string `optional:"without one boxes are told none, and take no updates"`
+}
+
+// Programs are the programs of this version.
+type Programs interface {
+	// Handed answers where they are, one for each target.
+	Handed(ctx context.Context) ([]Program, error)
 }
 
 // Service holds the boxes.

@@ -28,7 +28,7 @@ type Enrollment struct {
 	ID         string    `json:"id" format:"uuid" doc:"id of the enrollment, not of the box"`
 	Token      string    `json:"token" example:"dev_enr_…" doc:"the one-time token, shown this once; also in join"`
 	ExpiresISO time.Time `json:"expires_iso" doc:"when the token expires, an hour after it was minted"`
-	Join       string    `json:"join" example:"yardmaster box join --url https://yardmaster.example.com --token dev_enr_…" doc:"shell line to run on the machine"`
+	Join       string    `json:"join" example:"printf 'X-Svc-Enroll-Token: %s' dev_enr_… | curl -fsS -H @- https://yardmaster.example.com/join | sh" doc:"shell line to run on the machine"`
 }
 
 func (s *Service) add(ctx context.Context, in addIn) (out Enrollment, err error) {
@@ -82,8 +82,12 @@ func labels(m map[string]string) db.JSON[map[string]string] {
 	return db.JSON[map[string]string]{V: labelsOf(m, nil)}
 }
 
-func joinLine(url, token string) string {
-	return "yardmaster box join --url " + quote(url) + " --token " + quote(token)
+// Handed are the programs that a machine without one is given.
+func (s *Service) Handed(ctx context.Context) ([]Program, error) {
+	if s.Programs == nil {
+		return nil, nil
+	}
+	return s.Programs.Handed(ctx)
 }
 
 type joinIn struct {
@@ -94,8 +98,11 @@ func (s *Service) joinScript(ctx context.Context, in joinIn) (op.Reply, error) {
 	if !id.Checked(id.Enrollment, in.Token) {
 		return op.Reply{}, fault.Field("X-Svc-Enroll-Token", "is not an enrollment token")
 	}
-	url := op.RequestOf(ctx).BaseURL
-	text := fmt.Sprintf(script, quote(url)) + "exec " + joinLine(url, in.Token) + "\n"
+	programs, err := s.Handed(ctx)
+	if err != nil {
+		return op.Reply{}, err
+	}
+	text := begin(op.RequestOf(ctx).BaseURL, in.Token, programs) + join
 	return op.Reply{ContentType: "text/x-shellscript; charset=utf-8", Body: text}, nil
 }
 

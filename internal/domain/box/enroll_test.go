@@ -18,7 +18,8 @@ func TestEnroll(t *testing.T) {
 	onBoth(t, true, func(t *testing.T, f *fixture) {
 		var e Enrollment
 		f.want(201, "", "POST", "/v1/runners/enrollments", map[string]any{"slots": 3, "labels": map[string]string{"zone": "b"}}).into(t, &e)
-		if !id.Checked(id.Enrollment, e.Token) || e.Join != "yardmaster box join --url http://127.0.0.1:8080 --token "+e.Token {
+		if !id.Checked(id.Enrollment, e.Token) || 
+			e.Join != "printf 'X-Svc-Enroll-Token: %s' "+e.Token+" | curl -fsS -H @- http://127.0.0.1:8080/join | sh" {
 			t.Errorf("enrollment %+v", e)
 		}
 		if left := time.Until(e.ExpiresISO); left > time.Hour || left < 59*time.Minute {
@@ -113,10 +114,10 @@ func TestJoinScript(t *testing.T) {
 		if out, err := run(); err == nil || !strings.Contains(out, "not installed") || !strings.Contains(out, "http://127.0.0.1:8080") {
 			t.Errorf("without yardmaster: %v, %s", err, out)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "yardmaster"), []byte("#!/bin/sh\necho \"$*\"\n"), 0o700); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "yardmaster"), []byte("#!/bin/sh\necho \"$*\"\necho \"$YARDMASTER_ENROLL_TOKEN\"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := run(); err != nil || out != "box join --url http://127.0.0.1:8080 --token "+token+"\n" {
+		if out, err := run(); err != nil || out != "box join --url http://127.0.0.1:8080\n"+token+"\n" {
 			t.Errorf("the script runs %q (%v)", out, err)
 		}
 		f.want(201, "", "POST", "/v1/runners/enroll", map[string]any{"public_key": publicKey(t)}, "X-Svc-Enroll-Token",

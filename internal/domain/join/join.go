@@ -47,6 +47,8 @@ type Guard interface {
 
 // Boxes makes enrollments.
 type Boxes interface {
+	// Handed are the programs that a machine without one is given.
+	Handed(ctx context.Context) ([]box.Program, error)
 	// Mint makes an enrollment of tx.Account.
 	Mint(tx *db.Tx, w box.Wish) (box.Minted, error)
 	// Joined answers the box of tx.Account that has joined with an enrollment.

@@ -56,6 +56,9 @@ type yard struct {
 	comes  bool              // a box joins with each enrollment
 }
 
+// Handed implements Boxes.
+func (y *yard) Handed(context.Context) ([]box.Program, error) { return nil, nil }
+
 // Mint implements Boxes.
 func (y *yard) Mint(*db.Tx, box.Wish) (box.Minted, error) {
 	y.mu.Lock()
@@ -313,7 +316,7 @@ func TestScript(t *testing.T) {
 	sh := func() (string, error) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-s")
 		cmd.Env = []string{"HOME=" + home, "PATH=" + bin + ":" + os.Getenv("PATH")}
-		cmd.Stdin = strings.NewReader(box.Detached("https://yard.example", "dev_enr_secret", 20))
+		cmd.Stdin = strings.NewReader(box.Detached("https://yard.example", "dev_enr_secret", 20, nil))
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}

@@ -85,8 +85,12 @@ func (s *Service) call(ctx context.Context, r row) (output string, err error) {
 	output, err = remote.Run(ctx, s.Guard.Dialer(greeting), remote.Script{
 		At: r.place(), HostKey: remote.HostKey(r.HostKey), Signer: signer,
 		Text: func(ctx context.Context) (string, error) {
+			programs, err := s.Boxes.Handed(ctx)
+			if err != nil {
+				return "", err
+			}
 			var minted box.Minted
-			err := s.own(ctx, r.AccountID, func(tx *db.Tx) (err error) {
+			err = s.own(ctx, r.AccountID, func(tx *db.Tx) (err error) {
 				wish := box.Wish{Name: r.Name, Slots: r.Slots, Labels: r.Labels.V, By: r.CreatedBy}
 				if minted, err = s.Boxes.Mint(tx, wish); err != nil {
 					return err
@@ -95,7 +99,7 @@ func (s *Service) call(ctx context.Context, r row) (output string, err error) {
 				return err
 			})
 			token = minted.Token
-			return box.Detached(r.URL, token, waitBox), err
+			return box.Detached(r.URL, token, waitBox, programs), err
 		},
 	})
 	if token != "" {

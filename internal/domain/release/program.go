@@ -81,6 +81,38 @@ func (s *Service) handed(ctx context.Context, releaseID string) (r row, err erro
 	return r, err
 }
 
+// Place is where the bytes of a program are.
+type Place struct{ Target, URL, SHA256 string }
+
+// Own answers where the programs of this version are that can be installed, one for each target:
+// none if this installation keeps no objects. The addresses are good for half an hour.
+func (s *Service) Own(ctx context.Context) (out []Place, err error) {
+	var rows []row
+	err = s.DB.Read(ctx, func(tx *db.Tx) error { rows, err = named.All(tx, s.Version); return err })
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		if slices.ContainsFunc(out, func(p Place) bool { return p.Target == r.Target }) || r.StoredAt == nil && !s.own(r) {
+			continue
+		}
+		err := s.Stock(ctx, r.Channel, r.Version) // if it is this program
+		p := Place{Target: r.Target, SHA256: r.SHA256}
+		if err == nil {
+			p.URL, err = s.Objects.PresignGet(ctx, object(r.SHA256), "yardmaster-"+strings.ReplaceAll(r.Target, "/", "-"), addressLife)
+		}
+		switch {
+		case errors.Is(err, blob.ErrOff):
+			return nil, nil
+		case err != nil:
+			s.Logger.Warn("a program cannot be handed to machines that join", "target", r.Target, "error", err)
+		default:
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
 // Build is a program of the ledger, for those who decide what boxes run.
 type Build struct {
 	protocol.Update

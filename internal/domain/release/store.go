@@ -56,7 +56,10 @@ var (
 	ofChannel = db.Q[row](`SELECT ` + columns + ` FROM releases WHERE channel = $1 ORDER BY published_at, id`)
 	stored    = db.S(`UPDATE releases SET stored_at = $3 WHERE id = $1 AND sha256 = $2`)
 	ofVersion = db.QWith[versionArgs, row](`SELECT ` + columns + ` FROM releases WHERE channel = :channel AND version = :version ORDER BY target`)
-	halt      = db.SWith[haltArgs](`UPDATE releases SET halted_at = :at, halted_by = :by, halted_why = :why
+	// named has the builds of a version that can be installed, the server's own first.
+	named = db.Q[row](`SELECT ` + columns + ` FROM releases WHERE version = $1 AND halted_at IS NULL
+		ORDER BY target, CASE channel WHEN '` + BuiltIn + `' THEN 0 ELSE 1 END, channel`)
+	halt = db.SWith[haltArgs](`UPDATE releases SET halted_at = :at, halted_by = :by, halted_why = :why
 		WHERE channel = :channel AND version = :version AND halted_at IS NULL`)
 	restore = db.SWith[versionArgs](`UPDATE releases SET halted_at = NULL, halted_by = NULL, halted_why = ''
 		WHERE channel = :channel AND version = :version AND halted_at IS NOT NULL`)

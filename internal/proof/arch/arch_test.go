@@ -86,7 +86,7 @@ var edges = map[string]string{
 	"linear":  "", "stripe": "",
 
 	"codehost":         "fault lazy",
-	"codehost/builtin": "codehost codehost/gitfolder codehost/smarthttp fault observe",
+	"codehost/builtin": "codehost codehost/gitfolder codehost/smarthttp fault observe unixfile",
 	"codehost/homes":   "codehost codehost/builtin fault",
 	"llm":              "fault llm/answer observe",
 	"llm/answer":       "lazy",
@@ -107,14 +107,15 @@ var edges = map[string]string{
 
 	// The packages of the box. They share the wire with the server, not its packages.
 	"box": "gitmodules lazy proxies box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/program box/roots box/sandbox box/scrub box/selftest " +
-		"box/spool box/worktree client fault id minisign protocol seal",
+		"box/spool box/worktree client fault id minisign protocol seal unixfile",
 	"box/acp":        "",
 	"box/broker":     "box/gate box/scrub",
 	"box/coder":      "box/acp lazy llm/answer",
 	"box/driver":     "box/acp",
 	"box/exposure":   "",
 	"box/gate":       "",
-	"box/limits":     "",
+	"box/limits":     "unixfile",
+	"unixfile":       "",
 	"box/modelproxy": "box/gate fault llm",
 	"box/program":    "child minisign protocol version",
 	"box/roots":      "",
@@ -122,12 +123,12 @@ var edges = map[string]string{
 	"box/selftest":   "",
 	"box/scrub":      "",
 	"box/spool":      "box/scrub protocol",
-	"box/worktree":   "gitlfs gitmodules lazy rlimit",
+	"box/worktree":   "gitlfs gitmodules lazy rlimit unixfile",
 
 	"app": "backup proxies api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
 		"codehost/builtin codehost/github codehost/homes codehost/pace codehost/relay config db db/due db/lease db/meta db/nodes dial " +
 		"domain/* event event/hashchain " +
-		"event/notary fault flow hook id idp linear llm " +
+		"unixfile event/notary fault flow hook id idp linear llm " +
 		"llm/scripted mail observe observe/telemetry policy remote rlimit seal seal/keys secretscan stripe web webpush",
 	"demo":                 "app box child client config",
 	"proof/lab":            "app cli/machine demo proof/chaos proof/chaos/astray proof/github",

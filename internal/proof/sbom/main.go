@@ -7,11 +7,13 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/url"
@@ -44,6 +46,7 @@ type component struct {
 	Version    string     `json:"version,omitempty"`
 	Scope      string     `json:"scope,omitempty"`
 	Hashes     []digest   `json:"hashes,omitempty"`
+	Licences   []choice   `json:"licenses,omitempty"`
 	Package    string     `json:"purl,omitempty"`
 	Properties []property `json:"properties,omitempty"`
 }
@@ -64,17 +67,19 @@ type dependency struct {
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: sbom PROGRAM")
+	into := flag.String("licences", "", "file for the texts of the licences")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: sbom [-licences FILE] PROGRAM")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Stdout); err != nil {
+	if err := run(flag.Arg(0), *into, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "sbom:", err)
 		os.Exit(1)
 	}
 }
 
-func run(program string, to io.Writer) error {
+func run(program, licences string, to io.Writer) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
 		return err
@@ -90,6 +95,22 @@ func run(program string, to io.Writer) error {
 	}
 	b := of(info, filepath.Base(program))
 	b.Metadata.Component.Hashes = []digest{{"SHA-256", hex.EncodeToString(sum.Sum(nil))}}
+	all, err := licencesOf(b.Components)
+	if err != nil {
+		return err
+	}
+	for i, c := range b.Components {
+		b.Components[i].Licences = all[c.Name].choices()
+	}
+	if licences != "" {
+		var texts bytes.Buffer
+		if err := write(&texts, b.Components, all); err != nil {
+			return err
+		}
+		if err := os.WriteFile(licences, texts.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
 	enc := json.NewEncoder(to)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)

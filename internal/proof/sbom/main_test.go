@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,23 +28,43 @@ func TestBillOfTheProgram(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	var first, second bytes.Buffer
-	if err := run(binary, &first); err != nil {
+	texts := filepath.Join(t.TempDir(), "licences.txt")
+	if err := run(binary, texts, &first); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(binary, &second); err != nil || first.String() != second.String() {
+	if err := run(binary, "", &second); err != nil || first.String() != second.String() {
 		t.Error("the bill of the same program is another one", err)
 	}
 	var b bill
 	if err := json.Unmarshal(first.Bytes(), &b); err != nil {
 		t.Fatal(err)
 	}
-	have := map[string]string{}
+	have, ids := map[string]string{}, []string{}
 	for _, c := range b.Components {
 		have[c.Name] = c.Version
 		if !strings.HasPrefix(c.Package, "pkg:golang/"+c.Name+"@") ||
 			c.Name != "std" && (len(c.Hashes) != 1 || len(c.Hashes[0].Content) != 64) {
 			t.Errorf("%+v", c)
 		}
+		for _, l := range c.Licences {
+			ids = append(ids, strings.Split(l.Expression, " AND ")...)
+			if l.Licence != nil {
+				ids = append(ids, l.Licence.ID)
+			}
+		}
+		if len(c.Licences) == 0 {
+			t.Errorf("the terms of %s are not known: read them, and put them into misread", c.Name)
+		}
+	}
+	slices.Sort(ids)
+	may := []string{"", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "MPL-2.0"}
+	for _, is := range slices.Compact(ids) {
+		if !slices.Contains(may, is) {
+			t.Errorf("may the program be handed out with a part under %s? It may with %q", is, may)
+		}
+	}
+	if all, err := os.ReadFile(texts); err != nil || bytes.Count(all, []byte("Permission is hereby granted")) < 20 {
+		t.Errorf("the texts: %d bytes, %v", len(all), err)
 	}
 	lines := regexp.MustCompile(`(?m)^\tdep\t(\S+)\t(\S+)`).FindAllStringSubmatch(string(out), -1)
 	if len(lines) < 40 {

@@ -10,10 +10,9 @@ import (
 	"strings"
 )
 
-// The paths of the shim and of the forwarded sockets in a Bubblewrap sandbox.
+// shimPath is the path of the shim in a Bubblewrap sandbox.
 const (
-	shimPath   = "/run/yardmaster/sandbox"
-	socketPath = "/run/yardmaster/forward-"
+	shimPath = "/run/yardmaster/sandbox"
 )
 
 // insideID is the user id that an agent sees if the box runs as an ordinary user.

@@ -1,0 +1,77 @@
+package release
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"yardmaster/internal/blob"
+	"yardmaster/internal/db"
+	"yardmaster/internal/id"
+	"yardmaster/internal/seal"
+)
+
+// Machines that join are told where the programs of this version are: the server's own, and what was
+// imported for other targets. None is told of what was halted, or where no objects are kept.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	onBoth(t, "v1.2.3", func(t *testing.T, s *Service) {
+		places := func() (targets []string) {
+			t.Helper()
+			all, err := s.Own(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range all {
+				if !strings.HasPrefix(p.URL, "https://yard.example/") || !strings.Contains(p.URL, p.SHA256) {
+					t.Errorf("%+v", p)
+				}
+				targets = append(targets, p.Target)
+			}
+			return targets
+		}
+		if err := s.PublishOwn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := places(); got != nil {
+			t.Errorf("without objects: %q", got)
+		}
+		s.Objects = blob.NewFolder(t.TempDir(), "https://yard.example", seal.New(), time.Now)
+		own := runtime.GOOS + "/" + runtime.GOARCH
+		if got := strings.Join(places(), " "); got != own {
+			t.Errorf("%q, not %q", got, own)
+		}
+		if err := s.DB.Write(t.Context(), func(tx *db.Tx) error {
+			at := tx.Now.Add(-time.Hour)
+			for i, r := range []row{
+				{Channel: "stable", Version: "v1.2.3", Target: "z/other", StoredAt: &at},
+				{Channel: "stable", Version: "v1.2.3", Target: own, StoredAt: &at},
+				{Channel: "stable", Version: "v1.2.3", Target: "z/elsewhere"}, // its bytes are not here
+				{Channel: "stable", Version: "v1.2.4", Target: "z/later", StoredAt: &at},
+			} {
+				r.ID, r.SHA256, r.PublishedAt = id.New(), strings.Repeat(string(rune('a'+i)), 64), at
+				if _, err := put.Exec(tx, r); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(places(), " "); got != own+" z/other" {
+			t.Errorf("%q", got)
+		}
+		if all, err := s.Own(t.Context()); err != nil || strings.HasPrefix(all[0].SHA256, "b") {
+			t.Errorf("the server's own program is not the first: %+v, %v", all, err)
+		}
+		for _, channel := range []string{BuiltIn, "stable"} {
+			if _, err := s.yank(operator(t), yankIn{versionIn{channel, "v1.2.3"}, "it does not start"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := places(); got != nil {
+			t.Errorf("halted: %q", got)
+		}
+	})
+}
