@@ -65,6 +65,7 @@ import (
 	"yardmaster/internal/domain/payment"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/prompt"
+	"yardmaster/internal/domain/provenance"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/push"
 	"yardmaster/internal/domain/queue"
@@ -152,6 +153,7 @@ type wired struct {
 	notes    *notification.Service
 	actor    *actor.Service
 	hive     *hive.Service
+	proofs   *provenance.Service
 }
 
 // add adds a domain to the list of all and returns the domain.
@@ -347,6 +349,9 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author, Intents: intents, Reviews: flow.OpenFindings{},
 		Tasks: flow.PullTasks{Tasks: p.task, Hosts: a.hosts}, Checks: flow.Checks{Service: p.ci},
 		People: flow.Signers{Address: author.Email, Persons: a.persons()}, Queue: flow.MergeQueue{Service: p.merges},
+	}))
+	p.proofs = add(&p, provenance.New(provenance.Needs{
+		DB: a.db, Due: a.due, Ring: a.ring, Hosts: a.hosts, Artifacts: p.kept, Bot: author, BaseURL: a.base, Logger: a.log,
 	}))
 	p.review = add(&p, review.New(review.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Pulls: flow.ReviewPulls{Pulls: p.pull},

@@ -217,7 +217,7 @@ CREATE TABLE runs (
   started_at       BIGINT,
   progress_at      BIGINT NOT NULL,
   ended_at         BIGINT
-, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT, halting_until BIGINT, pref_provider TEXT, pref_model TEXT);
+, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT, halting_until BIGINT, pref_provider TEXT, pref_model TEXT, prompt_sha256 TEXT);
 CREATE INDEX runs_task ON runs (task_id, created_at);
 CREATE INDEX runs_lease ON runs (lease_expires_at) WHERE ended_at IS NULL;
 CREATE INDEX runs_box ON runs (box_id) WHERE ended_at IS NULL;
@@ -2227,6 +2227,23 @@ CREATE TABLE ssh_joins (
 CREATE INDEX ssh_joins_account ON ssh_joins (account_id, created_at, id);
 CREATE INDEX ssh_joins_created ON ssh_joins (created_at);
 CREATE UNIQUE INDEX ssh_joins_open ON ssh_joins (account_id, host, port, user_name) WHERE ended_at IS NULL;
+CREATE TABLE provenances (
+  pr_id        TEXT PRIMARY KEY REFERENCES pulls (id),
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  repo_id      TEXT NOT NULL REFERENCES repos (id),
+  merge_sha    TEXT NOT NULL,
+  created_at   BIGINT NOT NULL,
+  envelope     TEXT NOT NULL DEFAULT '',    -- '': not signed yet
+  public_key   TEXT NOT NULL DEFAULT '',    -- that verifies it
+  signed_at    BIGINT,
+  artifact_id  TEXT,
+  artifact     TEXT NOT NULL DEFAULT 'due', -- due, stored or none
+  artifact_why TEXT NOT NULL DEFAULT '',    -- why there is none
+  note         TEXT NOT NULL DEFAULT 'due', -- due, written or none
+  note_why     TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX provenances_account ON provenances (account_id);
+CREATE INDEX provenances_open ON provenances (created_at) WHERE artifact = 'due' OR note = 'due';
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2363,4 +2380,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (133, 450, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (134, 470, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (135, 480, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (136, 490, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (137, 520, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
