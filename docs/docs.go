@@ -15,7 +15,7 @@ type Part struct {
 var Parts = []Part{
 	{"To begin with", []string{"cli", "glossary"}},
 	{"Work", []string{"repositories", "checkouts", "knowledge", "questions", "plans", "pulls", "reviews", "schedules", "secrets", "triage",
-		"budgets", "models", "donations", "copies", "artifacts", "boards"}},
+		"budgets", "models", "donations", "copies", "artifacts", "provenance", "boards", "simulate"}},
 	{"Boxes", []string{"boxes", "updates", "runs", "isolation", "agents"}},
 	{"Other systems", []string{"github", "sources", "webhooks", "notifications", "digests"}},
 	{"The server", []string{"operating", "configure", "backup", "limits", "proxies", "keys", "record", "people", "payment", "observe",

@@ -351,7 +351,7 @@ func (a *App) wire() parts {
 		People: flow.Signers{Address: author.Email, Persons: a.persons()}, Queue: flow.MergeQueue{Service: p.merges},
 	}))
 	p.proofs = add(&p, provenance.New(provenance.Needs{
-		DB: a.db, Due: a.due, Ring: a.ring, Hosts: a.hosts, Artifacts: p.kept, Bot: author, BaseURL: a.base, Logger: a.log,
+		DB: a.db, Due: a.due, Ring: a.ring, Hosts: a.hosts, Artifacts: flow.ProofFiles{Service: p.kept}, Bot: author, BaseURL: a.base, Logger: a.log,
 	}))
 	p.review = add(&p, review.New(review.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Pulls: flow.ReviewPulls{Pulls: p.pull},

@@ -61,11 +61,20 @@ func Sign(key ed25519.PrivateKey, s Statement) ([]byte, error) {
 	return json.Marshal(Envelope{
 		PayloadType: PayloadType, Payload: base64.StdEncoding.EncodeToString(payload),
 		Signatures: []Signature{{
-			KeyID: hashchain.KeyID(key.Public().(ed25519.PublicKey)),
+			KeyID: KeyID(key.Public().(ed25519.PublicKey)),
 			Sig:   base64.StdEncoding.EncodeToString(ed25519.Sign(key, pae(PayloadType, payload))),
 		}},
 	})
 }
+
+// PublicKey is the public half of a key, as people note it down: 43 characters of base64url.
+func PublicKey(key ed25519.PrivateKey) string { return hashchain.PublicKey(key) }
+
+// ParseKey reads what PublicKey writes.
+func ParseKey(text string) (ed25519.PublicKey, error) { return hashchain.ParsePublicKey(text) }
+
+// KeyID names a public key: the first 8 hex digits of its SHA-256.
+func KeyID(key ed25519.PublicKey) string { return hashchain.KeyID(key) }
 
 // Errors of Verify.
 var (

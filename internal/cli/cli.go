@@ -128,6 +128,7 @@ func workCommands() []tree.Command {
 	return slices.Concat(taskCommands(), prCommands(), askCommands(), planCommands(), blockerCommands(), workNouns(),
 		kbCommands(), artifactCommands(), provenanceCommands(),
 		[]tree.Command{
+			simulateCommand(),
 			{Words: "status", Summary: "what waits for you, runs, went wrong, and what it costs", Define: defineStatus, Members: statusMembers(),
 				Examples: []string{"yardmaster status", "yardmaster status --watch"}},
 			{Words: "open", Args: "[NOUN] [ID]", Summary: "open the page of an object in a browser", Define: defineOpen,

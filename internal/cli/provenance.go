@@ -20,7 +20,6 @@ import (
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
-	"yardmaster/internal/event/hashchain"
 )
 
 // provenanceCommands are about what merges came of.
@@ -91,7 +90,7 @@ func defineProvenanceShow(fl *flag.FlagSet) tree.Action {
 		default:
 			return os.WriteFile(*to, []byte(*p.Envelope+"\n"), 0o666)
 		}
-		key, err := hashchain.ParsePublicKey(p.PublicKey)
+		key, err := attestation.ParseKey(p.PublicKey)
 		if err != nil {
 			return err
 		}
@@ -111,7 +110,7 @@ func defineProvenanceVerify(fl *flag.FlagSet) tree.Action {
 	return func(_ context.Context, plain []string) error {
 		var keys []ed25519.PublicKey
 		for word := range strings.SplitSeq(*key, ",") {
-			k, err := hashchain.ParsePublicKey(word)
+			k, err := attestation.ParseKey(word)
 			if err != nil {
 				return exit.Misused("--key: %v", err)
 			}

@@ -38,7 +38,9 @@ func (s *Service) KeepFile(tx *db.Tx, f File) (string, error) {
 	if err := s.Room.ObjectMade(tx); err != nil {
 		return "", err
 	}
-	return r.ID, recordedEvent.Record(tx, r.subject(), putData{Name: r.Name, Size: r.Size, MediaType: r.MediaType, Visibility: r.Visibility})
+	return r.ID, recordedEvent.Record(tx, r.subject(), putData{
+		Name: r.Name, Size: r.Size, MediaType: r.MediaType, Visibility: r.Visibility,
+	})
 }
 
 // FillFile stores the bytes of an artifact that KeepFile has recorded. It may be called again.

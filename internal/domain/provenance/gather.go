@@ -92,7 +92,8 @@ func runsOf(tx *db.Tx, prID, taskID string) ([]attestation.Run, error) {
 		}
 		run := attestation.Run{
 			ID: r.ID, TaskID: r.TaskID, Kind: r.Kind, Attempt: r.Attempt, Outcome: r.Outcome, Template: r.Template, Agent: r.Agent,
-			AgentVersion: r.AgentVersion, Models: with([]string{}, r.Model), PromptSHA256: r.PromptSHA256, BoxID: r.BoxID, Isolation: r.Isolation,
+			AgentVersion: r.AgentVersion, Models: with([]string{}, r.Model), PromptSHA256: r.PromptSHA256, BoxID: r.BoxID,
+			Isolation: r.Isolation,
 		}
 		if r.IsolationHolds != nil {
 			run.IsolationHolds = r.IsolationHolds.V

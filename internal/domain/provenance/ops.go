@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/attestation"
 	"yardmaster/internal/db"
-	"yardmaster/internal/event/hashchain"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
@@ -75,10 +75,10 @@ func (s *Service) wire(account, prID string, r row, ok bool) Provenance {
 		Note:     Copy{State: r.Note, Why: db.NullText(r.NoteWhy)},
 	}
 	if out.PublicKey == "" {
-		out.PublicKey = hashchain.PublicKey(s.signer(account))
+		out.PublicKey = attestation.PublicKey(s.signer(account))
 	}
-	if key, err := hashchain.ParsePublicKey(out.PublicKey); err == nil {
-		out.KeyID = hashchain.KeyID(key)
+	if key, err := attestation.ParseKey(out.PublicKey); err == nil {
+		out.KeyID = attestation.KeyID(key)
 	}
 	switch {
 	case !ok:

@@ -18,7 +18,6 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
-	"yardmaster/internal/domain/artifact"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/seal"
 )
@@ -45,9 +44,18 @@ type Artifacts interface {
 	// Off tells that this server keeps no objects.
 	Off() bool
 	// KeepFile records a file of tx.Account, and answers the id of its artifact.
-	KeepFile(tx *db.Tx, f artifact.File) (string, error)
+	KeepFile(tx *db.Tx, f File) (string, error)
 	// FillFile stores the bytes of such a file. It may be called again.
 	FillFile(ctx context.Context, account, artifactID, mediaType string, b []byte) error
+}
+
+// File is a statement as artifacts are told of it.
+type File struct {
+	Name, MediaType string
+	TaskID          *string
+	RepoID          string
+	Bytes           []byte
+	By              string
 }
 
 // Needs are the dependencies of Service.

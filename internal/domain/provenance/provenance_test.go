@@ -24,7 +24,6 @@ import (
 	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/artifact"
 	"yardmaster/internal/event"
-	"yardmaster/internal/event/hashchain"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
@@ -57,6 +56,13 @@ func (h *host) Note(ctx context.Context, r codehost.Repo, o codehost.NoteOptions
 		}
 	}
 	return h.Host.Note(ctx, r, o)
+}
+
+// proofs are real artifacts.
+type proofs struct{ *artifact.Service }
+
+func (p proofs) KeepFile(tx *db.Tx, f File) (string, error) {
+	return p.Service.KeepFile(tx, artifact.File(f))
 }
 
 type places struct{ artifact.Places }
@@ -94,31 +100,31 @@ func onYard(t *testing.T, fn func(y *yard)) {
 		})
 		y := &yard{
 			Service: New(Needs{
-				DB: d, Due: duetest.New(d, hub), Ring: ring, Hosts: hosts, Artifacts: files, Bot: person, BaseURL: "http://host", Logger: slog.Default(),
+				DB: d, Due: duetest.New(d, hub), Ring: ring, Hosts: hosts, Artifacts: proofs{files}, Bot: person, BaseURL: "http://host",
+				Logger: slog.Default(),
 			}),
 			t: t, host: h, objects: folder, root: root, pr: id.New(),
 			ctx: policy.With(db.WithAccount(t.Context(), "acme"), policy.Actor{Credential: policy.Session, UserID: "ada"}),
 		}
 		y.must(git.Create(y.ctx, web, codehost.CreateOptions{DefaultBranch: "main"}))
 		y.merge, err = git.FirstCommit(y.ctx, web, codehost.FirstOptions{
-			Branch: "main", Files: map[string][]byte{"a": []byte("a")}, Title: "Begin", Author: person, Committer: person, At: time.Unix(1_700_000_000, 0),
+			Branch: "main", Files: map[string][]byte{"a": []byte("a")}, Title: "Begin", Author: person, Committer: person,
+			At: time.Unix(1_700_000_000, 0),
 		})
 		y.must(err)
 		y.must(d.Write(y.ctx, func(tx *db.Tx) error {
 			task, run, at := "task", "run", int64(5_000_000)
-			if err := seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "other"}, seed.Repo{ID: "web", Account: "acme", Name: "web"},
+			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "other"},
+				seed.Repo{ID: "web", Account: "acme", Name: "web"},
 				seed.Task{ID: task, Account: "acme", Repo: "web", By: new("ada"), Template: "careful", Pull: &y.pr, Problem: "secret words"},
 				seed.Run{ID: run, Account: "acme", Task: task, Repo: "web", Box: "box"},
-				seed.Session{ID: "s1", Account: "acme", Repo: "web", Model: "model-1", Run: &run, Task: &task},
+				seed.Session{ID: "s1", Account: "acme", Repo: "web", Model: "model-1", Run: &run, Task: &task, Micros: new(int64(1_230_000)),
+					Unpriced: 2},
 				seed.Pull{ID: y.pr, Account: "acme", Repo: "web", State: "merged", SHA: strings.Repeat("a", 40), Task: &task, Merged: &at,
 					Merge: y.merge, MergedBy: "user:ada"},
 				seed.Action{ID: "yes", Account: "acme", Pull: y.pr, Kind: "merge", State: "applied", SHA: strings.Repeat("a", 40),
 					By: new("user:ada"), Decided: &at},
-			); err != nil {
-				return err
-			}
-			_, err := db.S(`UPDATE sessions SET cost_micros = 1230000, unpriced = 2 WHERE id = 's1'`).Exec(tx)
-			return err
+			)
 		}))
 		fn(y)
 	})
@@ -207,7 +213,7 @@ func TestSaid(t *testing.T) {
 	onYard(t, func(y *yard) {
 		y.merged(1)
 		out := y.shown()
-		key, err := hashchain.ParsePublicKey(out.PublicKey)
+		key, err := attestation.ParseKey(out.PublicKey)
 		y.must(err)
 		s, err := attestation.Verify([]byte(*out.Envelope), key)
 		y.must(err)

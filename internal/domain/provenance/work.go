@@ -9,10 +9,8 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
-	"yardmaster/internal/domain/artifact"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
-	"yardmaster/internal/event/hashchain"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/observe"
 	"yardmaster/internal/policy"
@@ -52,7 +50,9 @@ func (s *Service) sign(ctx context.Context, r row) (row, error) {
 		if err != nil {
 			return err
 		}
-		n, err := signed.Exec(tx, signedArgs{PRID: r.PRID, Envelope: string(envelope), PublicKey: hashchain.PublicKey(key), SignedAt: tx.Now})
+		n, err := signed.Exec(tx, signedArgs{
+			PRID: r.PRID, Envelope: string(envelope), PublicKey: attestation.PublicKey(key), SignedAt: tx.Now,
+		})
 		if err == nil && n > 0 {
 			err = signedEvent.Record(tx, event.Subject{ID: r.PRID, RepoID: r.RepoID}, signedData{MergeSHA: r.MergeSHA})
 		}
@@ -95,9 +95,9 @@ func (s *Service) keep(ctx context.Context, r *row) error {
 		if err != nil {
 			return err
 		}
-		artifactID, err := s.Artifacts.KeepFile(tx, artifact.File{
-			Name: "provenance-" + r.MergeSHA[:min(len(r.MergeSHA), 12)] + ".dsse.json", MediaType: mediaType, TaskID: m.TaskID, RepoID: r.RepoID,
-			Bytes: []byte(r.Envelope), By: string(policy.System),
+		artifactID, err := s.Artifacts.KeepFile(tx, File{
+			Name: "provenance-" + r.MergeSHA[:min(len(r.MergeSHA), 12)] + ".dsse.json", MediaType: mediaType, TaskID: m.TaskID,
+			RepoID: r.RepoID, Bytes: []byte(r.Envelope), By: string(policy.System),
 		})
 		if err == nil {
 			r.ArtifactID = &artifactID

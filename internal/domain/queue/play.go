@@ -40,7 +40,8 @@ type Played struct {
 func Play(all []Waiting, m Machines) []Played {
 	todo := slices.Clone(all)
 	slices.SortFunc(todo, func(a, b Waiting) int {
-		return cmp.Or(a.ReadyAt.Compare(b.ReadyAt), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.TaskID, b.TaskID), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(a.ReadyAt.Compare(b.ReadyAt), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.TaskID, b.TaskID),
+			cmp.Compare(a.ID, b.ID))
 	})
 	out := make([]Played, 0, len(todo))
 	q, busy, agents := newLineup(), ends{}, 0
