@@ -314,6 +314,7 @@ func (a *App) wire() parts {
 	p.task = add(&p, task.New(task.Needs{
 		DB: a.db, Hub: a.hub, Backoff: a.backoff, DefaultTemplate: template.Default,
 		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.TaskTemplates{}, Related: flow.TaskRelations{}, Queue: p.queue,
+		Lanes:   flow.TemplateLanes{},
 		Tracker: flow.IssueSink{Hub: a.hub, Linear: linears, Hosts: a.hosts},
 	}))
 	author := a.author()
@@ -351,7 +352,8 @@ func (a *App) wire() parts {
 		People: flow.Signers{Address: author.Email, Persons: a.persons()}, Queue: flow.MergeQueue{Service: p.merges},
 	}))
 	p.proofs = add(&p, provenance.New(provenance.Needs{
-		DB: a.db, Due: a.due, Ring: a.ring, Hosts: a.hosts, Artifacts: flow.ProofFiles{Service: p.kept}, Bot: author, BaseURL: a.base, Logger: a.log,
+		DB: a.db, Due: a.due, Ring: a.ring, Hosts: a.hosts, Artifacts: flow.ProofFiles{Service: p.kept}, Bot: author,
+		BaseURL: a.base, Logger: a.log,
 	}))
 	p.review = add(&p, review.New(review.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Pulls: flow.ReviewPulls{Pulls: p.pull},

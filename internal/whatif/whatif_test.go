@@ -16,7 +16,8 @@ func tries() (all []Try) {
 		ended, mode := claimed.Add(time.Minute), "ask"
 		all = append(all, Try{
 			RunID: fmt.Sprint("r", i), TaskID: fmt.Sprint("t", i), Repo: "acme/web", Kind: "work", Template: "default", Priority: 50,
-			CreatedAt: begin, ReadyAt: begin, ClaimedAt: claimed, EndedAt: &ended, CostUSD: new("2.00"), MergeMode: &mode, Merged: true, Asked: 1,
+			CreatedAt: begin, ReadyAt: begin, ClaimedAt: claimed, EndedAt: &ended, CostUSD: new("2.00"),
+			MergeMode: &mode, Merged: true, Asked: 1,
 		})
 	}
 	all[3].Protected, all[3].CostUSD, all[3].UnpricedCalls = 1, nil, 3
@@ -26,8 +27,8 @@ func tries() (all []Try) {
 func TestAsItWas(t *testing.T) {
 	t.Parallel()
 	found, wrong := Simulate(tries(), nil, Machines{}, begin)
-	if wrong != nil || found.Slots != 1 || found.SameOrder != 4 || found.Approvals != (Beside[int]{4, 4}) || *found.Cost.Would != *found.Cost.Was ||
-		found.Cost.UnpricedCalls != 3 {
+	if wrong != nil || found.Slots != 1 || found.SameOrder != 4 || found.Approvals != (Beside[int]{4, 4}) ||
+		*found.Cost.Would != *found.Cost.Was || found.Cost.UnpricedCalls != 3 {
 		t.Errorf("%+v %v", found, wrong)
 	}
 	if w := found.Waits; len(w) != 1 || w[0].P50 != (Beside[float64]{60, 60}) || w[0].P90 != (Beside[float64]{180, 180}) {

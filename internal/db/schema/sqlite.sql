@@ -2244,6 +2244,14 @@ CREATE TABLE provenances (
 );
 CREATE INDEX provenances_account ON provenances (account_id);
 CREATE INDEX provenances_open ON provenances (created_at) WHERE artifact = 'due' OR note = 'due';
+CREATE TABLE template_lanes (
+  task_id    TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  template   TEXT NOT NULL, -- that was named
+  lane       TEXT NOT NULL, -- that the task has got: template, or its challenger
+  created_at BIGINT NOT NULL
+);
+CREATE INDEX template_lanes_of ON template_lanes (account_id, template, lane);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2381,4 +2389,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (134, 470, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (135, 480, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (136, 490, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (137, 520, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (138, 521, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -30,8 +30,10 @@ func TestTries(t *testing.T) {
 				seed.Session{ID: "s3", Account: "other", Repo: "far", Run: new("r3"), Task: new("t3")},
 				seed.Pull{ID: "p", Account: "acme", Repo: "web", State: "merged", Task: new("t1"), Merged: &merged},
 				seed.Action{ID: "a1", Account: "acme", Pull: "p", Kind: "merge", State: "stale", SHA: "x"},
-				seed.Action{ID: "a2", Account: "acme", Pull: "p", Kind: "merge", State: "applied", SHA: "y", By: new("user:ada"), Decided: &decided},
-				seed.Action{ID: "a3", Account: "acme", Pull: "p", Kind: "merge", State: "applied", SHA: "z", By: new("policy"), Decided: &decided},
+				seed.Action{ID: "a2", Account: "acme", Pull: "p", Kind: "merge", State: "applied", SHA: "y", By: new("user:ada"),
+					Decided: &decided},
+				seed.Action{ID: "a3", Account: "acme", Pull: "p", Kind: "merge", State: "applied", SHA: "z", By: new("policy"),
+					Decided: &decided},
 			); err != nil {
 				return err
 			}

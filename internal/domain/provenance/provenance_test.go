@@ -116,10 +116,11 @@ func onYard(t *testing.T, fn func(y *yard)) {
 			task, run, at := "task", "run", int64(5_000_000)
 			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "other"},
 				seed.Repo{ID: "web", Account: "acme", Name: "web"},
-				seed.Task{ID: task, Account: "acme", Repo: "web", By: new("ada"), Template: "careful", Pull: &y.pr, Problem: "secret words"},
+				seed.Task{ID: task, Account: "acme", Repo: "web", By: new("ada"), Template: "careful", Pull: &y.pr,
+					Problem: "secret words"},
 				seed.Run{ID: run, Account: "acme", Task: task, Repo: "web", Box: "box"},
-				seed.Session{ID: "s1", Account: "acme", Repo: "web", Model: "model-1", Run: &run, Task: &task, Micros: new(int64(1_230_000)),
-					Unpriced: 2},
+				seed.Session{ID: "s1", Account: "acme", Repo: "web", Model: "model-1", Run: &run, Task: &task,
+					Micros: new(int64(1_230_000)), Unpriced: 2},
 				seed.Pull{ID: y.pr, Account: "acme", Repo: "web", State: "merged", SHA: strings.Repeat("a", 40), Task: &task, Merged: &at,
 					Merge: y.merge, MergedBy: "user:ada"},
 				seed.Action{ID: "yes", Account: "acme", Pull: y.pr, Kind: "merge", State: "applied", SHA: strings.Repeat("a", 40),
@@ -255,7 +256,8 @@ func TestNoteFails(t *testing.T) {
 		y.must(y.DB.Write(y.ctx, func(tx *db.Tx) error { y.queue.Hurry(tx, y.pr); return nil }))
 		duetest.Pass(y.ctx, t, y.Due)
 		again := y.shown()
-		if again.Note.State != "none" || again.Note.Why == nil || *again.Envelope != *out.Envelope || *again.Artifact.ID != *out.Artifact.ID {
+		if again.Note.State != "none" || again.Note.Why == nil || *again.Envelope != *out.Envelope ||
+			*again.Artifact.ID != *out.Artifact.ID {
 			t.Errorf("%+v", again)
 		}
 		duetest.Agree(y.ctx, t, y.Due)

@@ -21,14 +21,14 @@ type Try struct {
 	RunID         string     `json:"run_id" format:"uuid" doc:"the run"`
 	TaskID        string     `json:"task_id" format:"uuid" doc:"its task"`
 	Repo          string     `json:"repo" doc:"owner/name"`
-	Kind          string     `json:"kind" example:"work" doc:"kind of the task"`
+	Kind          string     `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci" doc:"kind of the task"`
 	Template      string     `json:"template" example:"default" doc:"of the task; empty for a check"`
 	Priority      int64      `json:"priority" example:"50" doc:"of the task"`
 	CreatedAt     time.Time  `json:"created_at" doc:"when the task was made"`
 	ReadyAt       time.Time  `json:"ready_at" doc:"when a box could have had it, as far as is recorded: what held it is not"`
 	ClaimedAt     time.Time  `json:"claimed_at" doc:"when a box took it"`
 	EndedAt       *time.Time `json:"ended_at" doc:"when the try ended; null: it goes on"`
-	Outcome       *string    `json:"outcome" example:"succeeded" doc:"of the try; null: it goes on"`
+	Outcome       *string    `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"of the try; null: it goes on"`
 	CostUSD       *string    `json:"cost_usd" format:"decimal" example:"0.42" doc:"of the try, decimal US dollars; null: no call had a price"`
 	UnpricedCalls int64      `json:"unpriced_calls" example:"0" doc:"calls that are not in it"`
 	MergeMode     *string    `json:"merge_mode" example:"ask" doc:"merge.mode of the policy then; null: not recorded"`

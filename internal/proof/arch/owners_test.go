@@ -163,6 +163,7 @@ var owner = map[string]string{
 	"task_labels":          "domain/task",
 	"tasks":                "domain/task",
 	"templates":            "domain/template",
+	"template_lanes":       "domain/template",
 	"password_links":       "domain/signin",
 	"tokens":               "domain/token",
 	"users":                "domain/people",
@@ -300,15 +301,15 @@ var reads = map[string]string{
 	"quota -> task_labels":       stored,
 	"quota -> tasks":             stored,
 	"quota -> templates":         stored,
+	"quota -> template_lanes":    stored,
 	"quota -> tokens":            stored + "; and whether an account may have one more is one statement",
 	"quota -> tracker_issues":    stored,
 	"quota -> webhook_attempts":  stored,
 	"quota -> webhook_events":    stored,
 
 	"task -> repos": named,
-
-	"ci -> repos": named,
-	"ci -> tasks": "a loop finds the checks whose task is over without a result",
+	"ci -> repos":   named,
+	"ci -> tasks":   "a loop finds the checks whose task is over without a result",
 
 	"run -> account_floors": mayTake,
 	"run -> donations":      mayTake,
@@ -324,8 +325,7 @@ var reads = map[string]string{
 	"pull -> tasks": "a pull request is locked behind its task, by the order of locks; loops find those whose task is over",
 
 	"plan -> repos": named,
-
-	"ask -> repos": judged + "; " + named,
+	"ask -> repos":  judged + "; " + named,
 
 	"box -> account_floors": mayTake,
 	"box -> donations":      mayTake,
