@@ -16,7 +16,7 @@ var Parts = []Part{
 	{"To begin with", []string{"contents", "first-day", "terminal", "cli", "glossary"}},
 	{"Work", []string{"repositories", "checkouts", "knowledge", "questions", "plans", "pulls", "approvals", "merging",
 		"pull-moves", "reviews", "schedules", "secrets", "triage",
-		"budgets", "models", "donations", "copies", "artifacts", "boards"}},
+		"budgets", "models", "donations", "copies", "artifacts", "provenance", "boards", "simulate"}},
 	{"Boxes", []string{"boxes", "updates", "runs", "isolation", "agents"}},
 	{"Other systems", []string{"github", "sources", "webhooks", "notifications", "digests"}},
 	{"The server", []string{"install", "operating", "sizing", "configure", "backup", "limits", "nodes",

@@ -65,6 +65,7 @@ import (
 	"yardmaster/internal/domain/payment"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/prompt"
+	"yardmaster/internal/domain/provenance"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/push"
 	"yardmaster/internal/domain/queue"
@@ -152,6 +153,7 @@ type wired struct {
 	notes    *notification.Service
 	actor    *actor.Service
 	hive     *hive.Service
+	proofs   *provenance.Service
 }
 
 // add adds a domain to the list of all and returns the domain.
@@ -312,6 +314,7 @@ func (a *App) wire() parts {
 	p.task = add(&p, task.New(task.Needs{
 		DB: a.db, Hub: a.hub, Backoff: a.backoff, DefaultTemplate: template.Default,
 		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.TaskTemplates{}, Related: flow.TaskRelations{}, Queue: p.queue,
+		Lanes:   flow.TemplateLanes{},
 		Tracker: flow.IssueSink{Hub: a.hub, Linear: linears, Hosts: a.hosts},
 	}))
 	author := a.author()
@@ -347,6 +350,10 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author, Intents: intents, Reviews: flow.OpenFindings{},
 		Tasks: flow.PullTasks{Tasks: p.task, Hosts: a.hosts}, Checks: flow.Checks{Service: p.ci},
 		People: flow.Signers{Address: author.Email, Persons: a.persons()}, Queue: flow.MergeQueue{Service: p.merges},
+	}))
+	p.proofs = add(&p, provenance.New(provenance.Needs{
+		DB: a.db, Due: a.due, Ring: a.ring, Hosts: a.hosts, Artifacts: flow.ProofFiles{Service: p.kept}, Bot: author,
+		BaseURL: a.base, Logger: a.log,
 	}))
 	p.review = add(&p, review.New(review.Needs{
 		DB: a.db, Due: a.due, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Pulls: flow.ReviewPulls{Pulls: p.pull},

@@ -106,6 +106,7 @@ func consumers(p wired) []event.Consumer {
 	return []event.Consumer{
 		flow.RefreshMerged(p.repo),
 		flow.CompareMerged(p.kb),
+		flow.SignMerged(p.proofs),
 		flow.MailQuestions(p.approval),
 		flow.TellWebhooks(p.webhook),
 		flow.Notify{Notifications: p.notes, Blockers: p.blocker, Pulls: p.pull, Actors: p.actor}.Consumer(),

@@ -82,6 +82,7 @@ var heads = map[string]string{
 	"account": "how the account is set", "prompt": "what agents are told besides their tasks",
 	"artifact":   "reports, pictures and builds that are kept besides code",
 	"kb":         "what is known of a repository, in pages",
+	"provenance": "what merges came of, signed",
 	"sso":        "the account's own identity provider",
 	"completion": "scripts that complete commands in a shell", "check": "the checks that boxes run",
 }
@@ -135,8 +136,9 @@ func ownCommands() []tree.Command {
 
 func workCommands() []tree.Command {
 	return slices.Concat(taskCommands(), prCommands(), askCommands(), planCommands(), blockerCommands(), workNouns(),
-		kbCommands(), artifactCommands(),
+		kbCommands(), artifactCommands(), provenanceCommands(),
 		[]tree.Command{
+			simulateCommand(),
 			{Words: "status", Summary: "what waits for you, runs, went wrong, and what it costs", Define: defineStatus, Members: statusMembers(),
 				Examples: []string{"yardmaster status", "yardmaster status --watch"}},
 			{Words: "open", Args: "[NOUN] [ID]", Summary: "open the page of an object in a browser", Define: defineOpen,

@@ -6,6 +6,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/artifact"
 	"yardmaster/internal/domain/notification"
+	"yardmaster/internal/domain/provenance"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
@@ -36,6 +37,14 @@ func (ArtifactPlaces) Task(tx *db.Tx, taskID string) (string, bool, error) {
 func (ArtifactPlaces) Repo(tx *db.Tx, repoID string) (bool, error) {
 	_, ok, err := repo.ByID(tx, repoID)
 	return ok, err
+}
+
+// ProofFiles implements provenance.Artifacts.
+type ProofFiles struct{ *artifact.Service }
+
+// KeepFile records a file of tx.Account, and answers the id of its artifact.
+func (p ProofFiles) KeepFile(tx *db.Tx, f provenance.File) (string, error) {
+	return p.Service.KeepFile(tx, artifact.File(f))
 }
 
 // shared: owners and admins hear that anybody can have something of the account.

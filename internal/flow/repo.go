@@ -3,6 +3,7 @@ package flow
 import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/kb"
+	"yardmaster/internal/domain/provenance"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -32,6 +33,20 @@ func CompareMerged(pages *kb.Service) event.Consumer {
 				return nil
 			}
 			return pages.Moved(tx, *e.RepoID)
+		},
+	}
+}
+
+// SignMerged has what each merge came of signed.
+func SignMerged(proofs *provenance.Service) event.Consumer {
+	return event.Consumer{
+		Name: "provenance.sign_merged", Kinds: []event.Any{pull.MergedEvent},
+		Handle: func(tx *db.Tx, e event.Recorded) error {
+			data, err := pull.MergedEvent.Decode(e)
+			if err != nil || e.RepoID == nil || data.MergeSHA == "" {
+				return err
+			}
+			return proofs.Merged(tx, data.PRID, *e.RepoID, data.MergeSHA)
 		},
 	}
 }

@@ -21,6 +21,14 @@ func (TaskTemplates) Exists(tx *db.Tx, acct, name string) (bool, error) {
 	return ok, err
 }
 
+// TemplateLanes implements task.Lanes.
+type TemplateLanes struct{}
+
+// Split answers the template of a new task of tx.Account that names one.
+func (TemplateLanes) Split(tx *db.Tx, name, taskID string) (string, error) {
+	return template.Split(tx, name, taskID)
+}
+
 // wishOf is what the calls of a template's agent need of a key.
 func wishOf(t template.Template) modelkey.Wish {
 	return modelkey.Wish{Provider: t.Provider, BaseURL: t.BaseURL, Model: t.Model, APIs: t.APIs()}

@@ -39,7 +39,7 @@ var Rooms = map[string][]string{
 	"notification":           {"webhook", "notification"},
 	"org_sso":                {"sso"},
 	"plan":                   {"plan", "budget"},
-	"pr":                     {"pull", "talk", "approval", "mergequeue"},
+	"pr":                     {"pull", "talk", "approval", "mergequeue", "provenance"},
 	"project":                {"repo", "creation", "onboarding", "overview", "task"},
 	"project_secret":         {"vault"},
 	"review":                 {"review", "talk"},

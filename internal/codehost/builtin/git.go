@@ -76,6 +76,16 @@ func (h *Host) WriteFiles(ctx context.Context, r codehost.Repo, o codehost.Write
 	return dir.WriteFiles(ctx, o)
 }
 
+// Note implements codehost.Noter.
+func (h *Host) Note(ctx context.Context, r codehost.Repo, o codehost.NoteOptions) error {
+	dir, err := h.openToWrite(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer dir.done()
+	return dir.Note(ctx, o)
+}
+
 // FirstCommit implements codehost.Host.
 func (h *Host) FirstCommit(ctx context.Context, r codehost.Repo, o codehost.FirstOptions) (string, error) {
 	dir, err := h.openToWrite(ctx, r)

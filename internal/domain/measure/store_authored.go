@@ -91,10 +91,15 @@ var (
 	revertBody  = lazy.New(`This reverts commit ([0-9a-f]{40})`)
 )
 
-// reverted counts which of the merged pull requests were reverted. A revert that names
+// reverted counts which of the merged pull requests were reverted.
+func reverted(merged []authoredRow, reverts []revertRow) int64 {
+	return int64(len(goneOf(merged, reverts)))
+}
+
+// goneOf finds which of the merged pull requests were reverted. A revert that names
 // a commit is of that one; otherwise it is of the newest before it of the title. merged
 // is in the order of the merges, the oldest first.
-func reverted(merged []authoredRow, reverts []revertRow) int64 {
+func goneOf(merged []authoredRow, reverts []revertRow) map[string]bool {
 	gone := map[string]bool{}
 	for _, v := range reverts {
 		named := revertBody.FindAllStringSubmatch(v.Body, -1)
@@ -119,5 +124,5 @@ func reverted(merged []authoredRow, reverts []revertRow) int64 {
 			gone[last] = true
 		}
 	}
-	return int64(len(gone))
+	return gone
 }

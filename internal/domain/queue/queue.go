@@ -10,6 +10,8 @@
 //	facts.go      what decides whether tasks can be claimed
 //	fleet.go      boxes, what tasks demand of them, and which boxes are free
 //	holds.go      why boxes cannot claim a task
+//	history.go    the capability task.history
+//	play.go       the order of a recorded queue, with other machines
 //	conflict.go   tasks that would change the same files as open work; globs.go compares paths
 //	obstacle.go   tasks that others wait for and that wait for a person themselves
 //	explain.go    places and holds of tasks that are shown

@@ -80,6 +80,8 @@ const countedTables = `
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(name)), 0) FROM artifacts WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(name) + octet_length(layout)), 0) FROM dashboards WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(spec)), 0) FROM dashboard_widgets WHERE account_id = $1
+	UNION ALL SELECT COUNT(*), 0 FROM template_lanes WHERE account_id = $1
+	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(envelope)), 0) FROM provenances WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), 0 FROM tokens WHERE account_id = $1`
 
 var (

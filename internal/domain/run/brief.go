@@ -1,6 +1,8 @@
 package run
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -11,6 +13,15 @@ import (
 // maxFailure is how many bytes of the failure of one try the brief of the next
 // one quotes.
 const maxFailure = 2000
+
+// digestOf is the SHA-256 of a prompt, in hex; nil if there is none.
+func digestOf(prompt string) *string {
+	if prompt == "" {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(prompt))
+	return new(hex.EncodeToString(sum[:]))
+}
 
 // brief returns the prompt of an attempt. The problem stands between fences:
 // its author describes the work, but does not speak for the operator.

@@ -206,7 +206,7 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*pr
 		ID: r.ID, AccountID: r.AccountID, TaskID: r.TaskID, RepoID: r.RepoID, Attempt: r.Attempt, BoxID: r.BoxID,
 		ClaimID: r.ClaimID, LeaseExpiresAt: s.acceptBy(tx), Agent: start.Agent, Template: r.Template,
 		Model: start.Model, CreatedAt: tx.Now, ProgressAt: tx.Now, SecretsKey: key,
-		BoxRight: right.Kind, ConsentBy: right.UserID, ConsentAt: right.Agreed,
+		BoxRight: right.Kind, ConsentBy: right.UserID, ConsentAt: right.Agreed, PromptSHA256: digestOf(start.Prompt),
 	})
 	if err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func (s *Service) repeat(tx *db.Tx, r *Row, key string) (*protocol.Start, error)
 	if _, err := forgetTokens.Exec(tx, r.ID); err != nil {
 		return nil, err
 	}
-	if _, err := claimKey.Exec(tx, r.ID, key); err != nil {
+	if _, err := claimKey.Exec(tx, r.ID, key, digestOf(start.Prompt)); err != nil {
 		return nil, err
 	}
 	return start, s.mintTokens(tx, start)

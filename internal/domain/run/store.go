@@ -38,7 +38,7 @@ type (
 
 var (
 	// The key of the process that claimed the run.
-	claimKey  = db.S(`UPDATE runs SET secrets_key = $2 WHERE id = $1`)
+	claimKey  = db.S(`UPDATE runs SET secrets_key = $2, prompt_sha256 = $3 WHERE id = $1`)
 	selectKey = db.Q[string](`SELECT COALESCE(secrets_key, '') FROM runs WHERE id = $1`)
 
 	// givenOnce changes the row only the first time that the secrets of a run
@@ -46,9 +46,11 @@ var (
 	givenOnce = db.S(`UPDATE runs SET secrets_given = TRUE WHERE id = $1 AND secrets_given = FALSE`)
 
 	insertRun = db.SWith[insertRunArgs](`INSERT INTO runs (id, account_id, task_id, repo_id, attempt, box_id, claim_id, state,
-		lease_expires_at, agent, template, model, created_at, progress_at, secrets_key, box_right, consent_by, consent_at)
+		lease_expires_at, agent, template, model, created_at, progress_at, secrets_key, box_right, consent_by, consent_at,
+		prompt_sha256)
 		VALUES (:id, :account_id, :task_id, :repo_id, :attempt, :box_id, :claim_id, 'leased', :lease_expires_at, :agent,
-		:template, :model, :created_at, :progress_at, :secrets_key, :box_right, :consent_by, :consent_at)`)
+		:template, :model, :created_at, :progress_at, :secrets_key, :box_right, :consent_by, :consent_at,
+		:prompt_sha256)`)
 	insertToken = db.SWith[insertTokenArgs](`INSERT INTO run_tokens (hash, run_id, kind, expires_at)
 		VALUES (:hash, :run_id, :kind, :expires_at)`)
 
@@ -190,6 +192,7 @@ type insertRunArgs struct {
 	BoxRight                      string
 	ConsentBy                     *string
 	ConsentAt                     *time.Time
+	PromptSHA256                  *string `db:"prompt_sha256"`
 }
 
 type (

@@ -270,8 +270,15 @@ func (s *Service) add(tx *db.Tx, repo Repo, sp Spec, fresh map[string]bool) (Row
 	case sp.Template == "":
 		sp.Template = cmp.Or(repo.Template, s.DefaultTemplate)
 	}
+	taskID := id.Random()
+	if sp.Kind == KindWork && s.Lanes != nil {
+		var err error
+		if sp.Template, err = s.Lanes.Split(tx, sp.Template, taskID); err != nil {
+			return Row{}, err
+		}
+	}
 	t := Row{
-		ID: id.Random(), AccountID: tx.Account, RepoID: repo.ID, Kind: sp.Kind, Sink: sp.Sink, Title: sp.Title, Problem: sp.Problem,
+		ID: taskID, AccountID: tx.Account, RepoID: repo.ID, Kind: sp.Kind, Sink: sp.Sink, Title: sp.Title, Problem: sp.Problem,
 		Status: Pending, MaxAttempts: maxAttempts, Priority: sp.Priority, NotBefore: time.UnixMicro(0), QueuedAt: tx.Now,
 		Template: sp.Template, Confidence: sp.Confidence, BudgetMicros: sp.BudgetMicros, ResultSchema: sp.ResultSchema, AskID: sp.AskID,
 		PRID: sp.PRID, CreatedBy: policy.From(tx.Context()).Label(), CreatedAt: tx.Now.Add(time.Duration(len(fresh)) * time.Microsecond),

@@ -100,6 +100,13 @@ type Needs struct {
 	Related   Related
 	Queue     Queue
 	Tracker   Tracker
+	Lanes     Lanes `optional:"without them a task gets the template that it names"`
+}
+
+// Lanes tell which template a task gets where another one challenges it.
+type Lanes interface {
+	// Split answers the template of a new task of tx.Account that names one.
+	Split(tx *db.Tx, name, taskID string) (string, error)
 }
 
 // Tracker is where the sinks gh and linear go: the issues of the code host, and those of

@@ -64,23 +64,27 @@ func (s *Service) get(ctx context.Context, in nameIn) (out Template, err error) 
 		if err == nil && !ok {
 			err = fault.Missing("template")
 		}
-		out = t
+		if out = t; err == nil {
+			out.Lanes, err = lanes(tx, in.Name)
+		}
 		return err
 	})
 	return out, err
 }
 
 type setIn struct {
-	Name      string            `json:"name" example:"careful" doc:"lower-case words with - or _ between them"`
-	Agent     string            `json:"agent,omitempty" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" doc:"the program that works; builtin unless given"`
-	Model     string            `json:"model,omitempty" maxLength:"200" example:"model-1" doc:"model to work with; left out: the agent's own choice"`
-	Provider  llm.Provider      `json:"provider,omitempty" doc:"whose key is used; left out: the first of the account's keys that fits"`
-	BaseURL   string            `json:"base_url,omitempty" maxLength:"500" doc:"required for the provider compatible"`
-	Options   map[string]string `json:"options,omitempty" maxItems:"64" maxLength:"4000" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
-	Command   []string          `json:"command,omitempty" maxItems:"100" maxLength:"4000" doc:"required for the agent command"`
-	Timeout   int64             `json:"timeout,omitempty" minimum:"10" maximum:"86400" doc:"seconds; default 3600"`
-	API       string            `json:"api,omitempty" enum:"chat,messages,responses" doc:"for the agent builtin; default chat"`
-	Isolation string            `json:"isolation,omitempty" enum:"none,best,landlock,bubblewrap" doc:"default best: the best that the box has, and none only on a member's own box or where the policy file says so"`
+	Name       string            `json:"name" example:"careful" doc:"lower-case words with - or _ between them"`
+	Agent      string            `json:"agent,omitempty" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" doc:"the program that works; builtin unless given"`
+	Model      string            `json:"model,omitempty" maxLength:"200" example:"model-1" doc:"model to work with; left out: the agent's own choice"`
+	Provider   llm.Provider      `json:"provider,omitempty" doc:"whose key is used; left out: the first of the account's keys that fits"`
+	BaseURL    string            `json:"base_url,omitempty" maxLength:"500" doc:"required for the provider compatible"`
+	Options    map[string]string `json:"options,omitempty" maxItems:"64" maxLength:"4000" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
+	Command    []string          `json:"command,omitempty" maxItems:"100" maxLength:"4000" doc:"required for the agent command"`
+	Timeout    int64             `json:"timeout,omitempty" minimum:"10" maximum:"86400" doc:"seconds; default 3600"`
+	API        string            `json:"api,omitempty" enum:"chat,messages,responses" doc:"for the agent builtin; default chat"`
+	Isolation  string            `json:"isolation,omitempty" enum:"none,best,landlock,bubblewrap" doc:"default best: the best that the box has, and none only on a member's own box or where the policy file says so"`
+	Challenger string            `json:"challenger,omitempty" maxLength:"63" example:"bold" doc:"a template that is to get a share of the work tasks that name this one"`
+	Share      int64             `json:"share,omitempty" minimum:"1" maximum:"99" example:"20" doc:"of a hundred tasks, how many the challenger gets, by the hash of their id"`
 }
 
 // template fills in the defaults of what was left out.
@@ -103,6 +107,7 @@ func (in setIn) template() Template {
 		t.Options = in.Options
 	}
 	t.Command = append(t.Command, in.Command...)
+	t.Challenger, t.Share = in.Challenger, in.Share
 	return t
 }
 
@@ -112,6 +117,9 @@ func (s *Service) set(ctx context.Context, in setIn) (out Template, err error) {
 		return out, err
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
+		if err := t.challenged(tx); err != nil {
+			return err
+		}
 		if _, err := put.Exec(tx, putArgs{
 			AccountID: tx.Account, Name: t.Name, Body: db.JSON[Template]{V: t}, CreatedAt: tx.Now,
 		}); err != nil {

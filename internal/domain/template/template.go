@@ -34,19 +34,22 @@ const maxTemplates = 200
 // Template says how an agent is run. A field that the caller of template.set
 // leaves out has its default.
 type Template struct {
-	_         struct{}          `doc:"How an agent is run."`
-	Name      string            `json:"name" example:"default" doc:"what tasks and policy files call it"`
-	Agent     string            `json:"agent" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" doc:"builtin and command come with every box; the others must be installed there"`
-	Model     string            `json:"model" example:"model-1" doc:"empty: the agent's own choice"`
-	Provider  llm.Provider      `json:"provider" or:"" doc:"whose key is used; empty: the first of the account's keys that fits"`
-	BaseURL   string            `json:"base_url" example:"" doc:"of the provider compatible: the key with this address is used"`
-	Options   map[string]string `json:"options" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
-	Command   []string          `json:"command" example:"[]" doc:"argv of the agent command"`
-	Seconds   int64             `json:"timeout" example:"3600" doc:"seconds a run may take"`
-	API       string            `json:"api" enum:"chat,messages,responses," example:"chat" doc:"wire form that the agent builtin speaks; empty for the others"`
-	Isolation string            `json:"isolation" enum:"none,best,landlock,bubblewrap" example:"best" doc:"the least a box must offer; best is any level but none"`
-	CreatedAt *time.Time        `json:"created_at" doc:"null: never set, this is what every account begins with"`
-	UpdatedAt *time.Time        `json:"updated_at" doc:"when it was last set; null: never"`
+	_          struct{}          `doc:"How an agent is run."`
+	Name       string            `json:"name" example:"default" doc:"what tasks and policy files call it"`
+	Agent      string            `json:"agent" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" doc:"builtin and command come with every box; the others must be installed there"`
+	Model      string            `json:"model" example:"model-1" doc:"empty: the agent's own choice"`
+	Provider   llm.Provider      `json:"provider" or:"" doc:"whose key is used; empty: the first of the account's keys that fits"`
+	BaseURL    string            `json:"base_url" example:"" doc:"of the provider compatible: the key with this address is used"`
+	Options    map[string]string `json:"options" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
+	Command    []string          `json:"command" example:"[]" doc:"argv of the agent command"`
+	Seconds    int64             `json:"timeout" example:"3600" doc:"seconds a run may take"`
+	API        string            `json:"api" enum:"chat,messages,responses," example:"chat" doc:"wire form that the agent builtin speaks; empty for the others"`
+	Isolation  string            `json:"isolation" enum:"none,best,landlock,bubblewrap" example:"best" doc:"the least a box must offer; best is any level but none"`
+	Challenger string            `json:"challenger,omitempty" example:"bold" doc:"a template that gets a share of the work tasks that name this one; absent: none"`
+	Share      int64             `json:"share,omitempty" example:"20" doc:"of a hundred tasks, how many the challenger gets"`
+	Lanes      *Lanes            `json:"lanes,omitempty" doc:"what came of both; of template.get alone, once a task was split"`
+	CreatedAt  *time.Time        `json:"created_at" doc:"null: never set, this is what every account begins with"`
+	UpdatedAt  *time.Time        `json:"updated_at" doc:"when it was last set; null: never"`
 }
 
 // Defaults returns the template of that name with the default in every other
@@ -114,6 +117,12 @@ func (t Template) check() error {
 	}
 	if slices.ContainsFunc(t.Command, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
 		add("command", "must not hold a NUL character")
+	}
+	switch {
+	case (t.Challenger == "") != (t.Share == 0):
+		add("share", "goes with a challenger")
+	case t.Challenger == t.Name:
+		add("challenger", "must be another template")
 	}
 	if t.Agent != Builtin && t.API != "" {
 		add("api", "is for the agent builtin only")

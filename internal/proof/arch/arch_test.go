@@ -33,6 +33,8 @@ var edges = map[string]string{
 	"proxies":             "",
 	"reach":               "",
 	"citation":            "",
+	"attestation":         "event/hashchain",
+	"whatif":              "domain/queue domain/repo money",
 	"money":               "",
 	"durable":             "",
 	"seal":                "durable",
@@ -175,7 +177,7 @@ var edges = map[string]string{
 }
 
 // foundation lists what any domain may import. All other domains build on the rows of people.
-const foundation = "api/limit api/op blob calendar citation client/inert clock codehost codehost/pace codehost/smarthttp db db/due dial domain/measure domain/people event fault flake gitlfs gitmodules hook id idp inbound jsonschema " +
+const foundation = "api/limit api/op attestation blob calendar citation client/inert clock codehost codehost/pace codehost/smarthttp db db/due dial domain/measure domain/people event fault flake gitlfs gitmodules hook id idp inbound jsonschema " +
 	"lazy linear llm llm/sink mail minisign money needs observe policy protocol reach remote seal seal/keys secretscan stencil stripe version web webpush"
 
 // between lists the domains that import another one, and why a function wired in app would not do.
@@ -211,6 +213,7 @@ var between = map[string]string{
 	"domain/pull -> domain/pull/moves":   "what happens next to a pull request is decided from its facts alone, apart from their rows",
 	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",
 	"domain/inquiry -> domain/repo":      "a question is about a repository, and is answered from its host",
+	"domain/provenance -> domain/repo":   "what a merge came of is written beside its commit, at the host of its repository",
 	"domain/kb -> domain/repo":           "a page is of a repository, and goes by its default branch",
 	"domain/issue -> domain/repo":        "an issue is triaged under the policy of its repository",
 	"domain/command -> domain/repo":      "a command is about a repository, at its host",

@@ -200,3 +200,6 @@ func fold(f file, e ast.Expr, texts map[string]ast.Expr) (string, bool) {
 	}
 	return "", false
 }
+
+// ofMigrations are the tables that say how far a schema is, which are there before statements are.
+var ofMigrations = []string{"goose_db_version", "schema_releases"}

@@ -256,6 +256,8 @@ type Session struct {
 	Model             string // "" until it calls one
 	Kind              string // "" is work of a run, else triage
 	Run, Task, By     *string
+	Micros            *int64 // what it cost, in micro-dollars
+	Unpriced          int64  // calls without a price
 }
 
 // Add inserts the session. It returns the error of the database.
@@ -269,7 +271,7 @@ func (s Session) Add(tx *db.Tx) error {
 	}
 	return done(addSession.Exec(tx, addSessionArgs{
 		ID: s.ID, AccountID: s.Account, RepoID: s.Repo, RunID: s.Run, TaskID: s.Task, Trigger: trigger, Kind: kind,
-		RequestedBy: s.By, Model: db.NullText(s.Model),
+		RequestedBy: s.By, Model: db.NullText(s.Model), CostMicros: s.Micros, Unpriced: s.Unpriced,
 	}))
 }
 

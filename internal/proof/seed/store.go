@@ -62,8 +62,8 @@ var (
 	addProvider = db.S(`INSERT INTO org_sso (account_id, issuer, client_id, sealed, domains, role, created_at, updated_at)
 		VALUES ($1, 'https://idp.example.com', 'client', '', '[]', 'member', 0, 0)`)
 	addSession = db.SWith[addSessionArgs](`INSERT INTO sessions (id, account_id, repo_id, run_id, task_id, trigger, kind, requested_by,
-		model, started_at)
-		VALUES (:id, :account_id, :repo_id, :run_id, :task_id, :trigger, :kind, :requested_by, :model, 0)`)
+		model, started_at, cost_micros, unpriced)
+		VALUES (:id, :account_id, :repo_id, :run_id, :task_id, :trigger, :kind, :requested_by, :model, 0, :cost_micros, :unpriced)`)
 )
 
 // addAskArgs are the parameters of addAsk.
@@ -99,6 +99,8 @@ type addSessionArgs struct {
 	Trigger, Kind         string
 	RequestedBy           *string
 	Model                 *string
+	CostMicros            *int64
+	Unpriced              int64
 }
 
 // addActionArgs are the parameters of addAction.
