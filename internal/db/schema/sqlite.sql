@@ -217,7 +217,7 @@ CREATE TABLE runs (
   started_at       BIGINT,
   progress_at      BIGINT NOT NULL,
   ended_at         BIGINT
-, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT, halting_until BIGINT, pref_provider TEXT, pref_model TEXT);
+, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT, halting_until BIGINT, pref_provider TEXT, pref_model TEXT, prompt_sha256 TEXT);
 CREATE INDEX runs_task ON runs (task_id, created_at);
 CREATE INDEX runs_lease ON runs (lease_expires_at) WHERE ended_at IS NULL;
 CREATE INDEX runs_box ON runs (box_id) WHERE ended_at IS NULL;
@@ -2141,7 +2141,7 @@ CREATE TABLE paid_subscriptions (
   paid_until   BIGINT,           -- end of the last period that was paid; NULL: none was
   failed_at    BIGINT,           -- since when the provider waits for a payment; NULL: it does not
   cancels_at   BIGINT,           -- when it ends by itself; NULL: it goes on
-  created_at   BIGINT NOT NULL,
+  created_at   BIGINT NOT NULL, warned_at BIGINT,
   PRIMARY KEY (id, kind)
 );
 CREATE INDEX paid_subscriptions_account ON paid_subscriptions (account_id, created_at, id);
@@ -2221,6 +2221,101 @@ CREATE TABLE ssh_joins (
 CREATE INDEX ssh_joins_account ON ssh_joins (account_id, created_at, id);
 CREATE INDEX ssh_joins_created ON ssh_joins (created_at);
 CREATE UNIQUE INDEX ssh_joins_open ON ssh_joins (account_id, host, port, user_name) WHERE ended_at IS NULL;
+CREATE TABLE spend_days (
+  account_id  TEXT NOT NULL,
+  day         BIGINT NOT NULL,
+  session_id  TEXT NOT NULL,
+  key_id      TEXT NOT NULL, -- '': not known, of calls from before this table
+  provider    TEXT NOT NULL,
+  model       TEXT NOT NULL,
+  calls       BIGINT NOT NULL,
+  unpriced    BIGINT NOT NULL,
+  cost_micros BIGINT NOT NULL,
+  PRIMARY KEY (account_id, day, session_id, key_id, provider, model)
+);
+CREATE TABLE budget_warnings (
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  scope      TEXT NOT NULL, -- that of the limit; operator: what an operator of the server set for the account
+  ref        TEXT NOT NULL,
+  period     TEXT NOT NULL, -- YYYY-MM; '': for ever
+  micros     BIGINT NOT NULL, -- the limit
+  PRIMARY KEY (account_id, scope, ref, period)
+);
+CREATE TABLE kb_proposals (
+  id         TEXT PRIMARY KEY,
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  slug       TEXT NOT NULL,
+  run_id     TEXT NOT NULL,
+  task_id    TEXT NOT NULL,
+  declared   TEXT NOT NULL,                -- the run's own id of it
+  base       BIGINT NOT NULL,              -- the version of the page that it was made of; 0: there was none
+  kind       TEXT NOT NULL,                -- page: the whole text; note: put behind the text
+  title      TEXT NOT NULL,
+  body       TEXT NOT NULL,
+  files      TEXT NOT NULL,
+  commit_sha TEXT NOT NULL,                -- that the run looked at
+  why        TEXT NOT NULL,
+  state      TEXT NOT NULL,                -- judging, waiting, accepted, declined, outdated
+  reason     TEXT NOT NULL,                -- of whoever decided, or why the judge did not
+  decided_by TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  decided_at BIGINT
+);
+CREATE UNIQUE INDEX kb_proposals_declared ON kb_proposals (run_id, declared);
+CREATE INDEX kb_proposals_repo ON kb_proposals (repo_id, id);
+CREATE INDEX kb_proposals_open ON kb_proposals (repo_id, slug) WHERE decided_at IS NULL;
+CREATE INDEX kb_proposals_judging ON kb_proposals (state) WHERE state = 'judging';
+CREATE TABLE kb_keepers (
+  repo_id  TEXT PRIMARY KEY REFERENCES repos (id),
+  asked_at BIGINT,                         -- since when pages are to be looked after; NULL: not
+  filed_at BIGINT,                         -- when the newest task was filed
+  task_id  TEXT
+);
+CREATE INDEX kb_keepers_asked ON kb_keepers (asked_at) WHERE asked_at IS NOT NULL;
+CREATE TABLE provenances (
+  pr_id        TEXT PRIMARY KEY REFERENCES pulls (id),
+  account_id   TEXT NOT NULL REFERENCES accounts (id),
+  repo_id      TEXT NOT NULL REFERENCES repos (id),
+  merge_sha    TEXT NOT NULL,
+  created_at   BIGINT NOT NULL,
+  envelope     TEXT NOT NULL DEFAULT '',    -- '': not signed yet
+  public_key   TEXT NOT NULL DEFAULT '',    -- that verifies it
+  signed_at    BIGINT,
+  artifact_id  TEXT,
+  artifact     TEXT NOT NULL DEFAULT 'due', -- due, stored or none
+  artifact_why TEXT NOT NULL DEFAULT '',    -- why there is none
+  note         TEXT NOT NULL DEFAULT 'due', -- due, written or none
+  note_why     TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX provenances_account ON provenances (account_id);
+CREATE INDEX provenances_open ON provenances (created_at) WHERE artifact = 'due' OR note = 'due';
+CREATE TABLE template_lanes (
+  task_id    TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  template   TEXT NOT NULL, -- that was named
+  lane       TEXT NOT NULL, -- that the task has got: template, or its challenger
+  created_at BIGINT NOT NULL
+);
+CREATE INDEX template_lanes_of ON template_lanes (account_id, template, lane);
+CREATE TABLE nodes (
+  id         TEXT PRIMARY KEY,  -- of the data folder
+  boot       TEXT NOT NULL,     -- of the process: another one has taken the row over if it changes
+  name       TEXT NOT NULL,     -- for people
+  routes     TEXT NOT NULL,     -- host:port of its bus for other nodes
+  door       TEXT NOT NULL,     -- host:port at which it answers other nodes
+  boxes      TEXT NOT NULL,     -- addresses that boxes reach its bus at, with commas between
+  version    TEXT NOT NULL,
+  started_at BIGINT NOT NULL,
+  seen_at    BIGINT NOT NULL
+);
+CREATE TABLE git_homes (
+  owner   TEXT NOT NULL,
+  name    TEXT NOT NULL,
+  node_id TEXT NOT NULL,
+  PRIMARY KEY (owner, name)
+);
+CREATE INDEX git_homes_node ON git_homes (node_id);
+CREATE INDEX tasks_person ON tasks (account_id, requested_by, created_at, id) WHERE requested_by IS NOT NULL;
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2357,8 +2452,16 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (133, 450, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (134, 470, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (135, 480, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (136, 490, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (137, 580, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (138, 581, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (139, 582, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (140, 583, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (137, 500, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (138, 501, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (139, 502, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (140, 510, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (141, 520, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (142, 521, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (143, 530, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (144, 570, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (145, 580, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (146, 581, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (147, 582, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (148, 583, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/blob"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/id"
 )
 
@@ -30,12 +31,9 @@ func (s *Service) KeepFile(tx *db.Tx, f File) (string, error) {
 	r := row{
 		ID: id.New(), AccountID: tx.Account, TaskID: f.TaskID, RepoID: &f.RepoID, Name: f.Name, MediaType: f.MediaType,
 		Size: int64(len(f.Bytes)), SHA256: hex.EncodeToString(sum[:]), Visibility: Account, CreatedBy: f.By, CreatedAt: tx.Now,
-		ExpiresAt: tx.Now.Add(s.life(Account)), DueAt: tx.Now.Add(firstLook),
+		ExpiresAt: tx.Now.Add(s.life(Account)),
 	}
-	if _, err := insert.Exec(tx, r); err != nil {
-		return "", err
-	}
-	if err := s.Room.ObjectMade(tx); err != nil {
+	if err := s.add(tx, r); err != nil {
 		return "", err
 	}
 	return r.ID, recordedEvent.Record(tx, r.subject(), putData{
@@ -53,4 +51,14 @@ func (s *Service) FillFile(ctx context.Context, account, artifactID, mediaType s
 	}
 	s.Stored(ctx, key)
 	return nil
+}
+
+// add stores the row of an artifact whose bytes are still to come. It fails with fault.StorageFull
+// if the account has no room.
+func (s *Service) add(tx *db.Tx, r row) error {
+	s.queue.Add(tx, r.ID, due.Entry{Account: tx.Account, After: firstLook})
+	if _, err := insert.Exec(tx, r); err != nil {
+		return err
+	}
+	return s.Room.ObjectMade(tx)
 }

@@ -12,7 +12,6 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/blob"
 	"yardmaster/internal/db"
-	"yardmaster/internal/db/due"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/observe"
@@ -183,11 +182,7 @@ func (s *Service) record(ctx context.Context, r row, by string) (out Upload, err
 		if err := bounded(tx, &r, by); err != nil {
 			return err
 		}
-		if _, err := insert.Exec(tx, r); err != nil {
-			return err
-		}
-		s.queue.Add(tx, r.ID, due.Entry{Account: tx.Account, After: firstLook})
-		if err := s.Room.ObjectMade(tx); err != nil {
+		if err := s.add(tx, r); err != nil {
 			return err
 		}
 		out = Upload{Artifact: r.wire(), UploadHeaders: blob.Upload(r.MediaType), UploadExpiresAt: tx.Now.Add(uploadLife)}

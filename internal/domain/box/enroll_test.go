@@ -18,7 +18,7 @@ func TestEnroll(t *testing.T) {
 	onBoth(t, true, func(t *testing.T, f *fixture) {
 		var e Enrollment
 		f.want(201, "", "POST", "/v1/runners/enrollments", map[string]any{"slots": 3, "labels": map[string]string{"zone": "b"}}).into(t, &e)
-		if !id.Checked(id.Enrollment, e.Token) || 
+		if !id.Checked(id.Enrollment, e.Token) ||
 			e.Join != "printf 'X-Svc-Enroll-Token: %s' "+e.Token+" | curl -fsS -H @- http://127.0.0.1:8080/join | sh" {
 			t.Errorf("enrollment %+v", e)
 		}

@@ -94,13 +94,13 @@ func onYard(t *testing.T, fn func(y *yard)) {
 		folder := blob.NewFolder(t.TempDir(), "http://host", ring, time.Now)
 		h := &host{Host: git}
 		hosts := codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: h, Forge: codehost.NoForge{}}})
-		hub := event.NewHub()
+		kernel := duetest.New(d, event.NewHub())
 		files := artifact.New(artifact.Needs{
-			DB: d, Hub: hub, Ring: ring, Objects: folder, Places: places{}, Room: room{}, Logger: slog.Default(), BaseURL: "http://host",
+			DB: d, Due: kernel, Ring: ring, Objects: folder, Places: places{}, Room: room{}, Logger: slog.Default(), BaseURL: "http://host",
 		})
 		y := &yard{
 			Service: New(Needs{
-				DB: d, Due: duetest.New(d, hub), Ring: ring, Hosts: hosts, Artifacts: proofs{files}, Bot: person, BaseURL: "http://host",
+				DB: d, Due: kernel, Ring: ring, Hosts: hosts, Artifacts: proofs{files}, Bot: person, BaseURL: "http://host",
 				Logger: slog.Default(),
 			}),
 			t: t, host: h, objects: folder, root: root, pr: id.New(),

@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-22RF3UXV.js
-import{g as i}from"./chunk-YNMBYB5K.js";import{b as n}from"./chunk-SRYUSVVZ.js";import{va as e}from"./chunk-LBR33G34.js";import{jsx as a}from"./vendor-V4P4C4WP.js";function d(o){return a(n,{call:e,submit:"Re-arm",said:"Armed again. The next round begins soon.",done:o.done,read:r=>({id:o.id,reason:String(r.get("reason")??"")}),children:r=>a(i,{name:"reason",label:"Reason",hint:"goes to the audit log",wrong:r,focus:o.focus})})}export{d as a};
-========
-import{g as i}from"./chunk-EWDKJEYP.js";import{b as n}from"./chunk-GRG5PICS.js";import{pa as e}from"./chunk-QWSKD3VA.js";import{jsx as a}from"./vendor-V4P4C4WP.js";function d(o){return a(n,{call:e,submit:"Re-arm",said:"Armed again. The next round begins soon.",done:o.done,read:r=>({id:o.id,reason:String(r.get("reason")??"")}),children:r=>a(i,{name:"reason",label:"Reason",hint:"goes to the audit log",wrong:r,focus:o.focus})})}export{d as a};
->>>>>>>> h-know:internal/web/dist/chunk-TYYEL6T2.js

@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-PLCCENK3.js
-import{A as n}from"./chunk-F5WSYBK4.js";import{bb as e}from"./chunk-LBR33G34.js";import{jsx as a,jsxs as i}from"./vendor-V4P4C4WP.js";function m(t){let o=Object.entries(t.input).map(([r,l])=>` ${r}=${l}`).join("");return i("details",{class:"rawdata",open:t.open,children:[a("summary",{children:"As data"}),a("p",{children:a(n,{text:`yardmaster call ${t.call.id}${o}`})}),a("pre",{class:"raw",tabIndex:0,children:e(JSON.stringify(t.of,null,2))})]})}export{m as a};
-========
-import{A as n}from"./chunk-CTQEXDAK.js";import{Wa as e}from"./chunk-QWSKD3VA.js";import{jsx as a,jsxs as i}from"./vendor-V4P4C4WP.js";function m(t){let o=Object.entries(t.input).map(([r,l])=>` ${r}=${l}`).join("");return i("details",{class:"rawdata",open:t.open,children:[a("summary",{children:"As data"}),a("p",{children:a(n,{text:`yardmaster call ${t.call.id}${o}`})}),a("pre",{class:"raw",tabIndex:0,children:e(JSON.stringify(t.of,null,2))})]})}export{m as a};
->>>>>>>> h-know:internal/web/dist/chunk-XJOU637R.js

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-3ZJSTFIF.js";import"./chunk-YNMBYB5K.js";import"./chunk-SRYUSVVZ.js";import"./chunk-XQQWDVU4.js";import"./chunk-FMKHGTGG.js";import"./chunk-M7APZBKK.js";import"./chunk-7RCYW36S.js";import"./chunk-HSPG32WC.js";import"./chunk-NKVEN62Z.js";import"./chunk-F5WSYBK4.js";import"./chunk-LBR33G34.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-CBL2T3PJ.js";import"./chunk-EWDKJEYP.js";import"./chunk-GRG5PICS.js";import"./chunk-XQQWDVU4.js";import"./chunk-FMKHGTGG.js";import"./chunk-M7APZBKK.js";import"./chunk-7RCYW36S.js";import"./chunk-57PPW7ES.js";import"./chunk-DVJHEDFU.js";import"./chunk-CTQEXDAK.js";import"./chunk-QWSKD3VA.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
