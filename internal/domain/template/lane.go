@@ -107,9 +107,6 @@ type splitArgs struct {
 	CreatedAt                         time.Time
 }
 
-var splitTask = db.SWith[splitArgs](`INSERT INTO template_lanes (task_id, account_id, template, lane, created_at)
-	VALUES (:task_id, :account_id, :template, :lane, :created_at)`)
-
 // challenged refuses a challenger that there is not.
 func (t Template) challenged(tx *db.Tx) error {
 	if t.Challenger == "" {

@@ -68,3 +68,7 @@ func ByName(tx *db.Tx, account, name string) (Template, bool, error) {
 	}
 	return Defaults(name), name == Default, nil
 }
+
+// splitTask notes the lane of a new task.
+var splitTask = db.SWith[splitArgs](`INSERT INTO template_lanes (task_id, account_id, template, lane, created_at)
+	VALUES (:task_id, :account_id, :template, :lane, :created_at)`)
