@@ -30,12 +30,14 @@ type (
 		Cost      Cost        `json:"cost"`
 		Approvals Beside[int] `json:"approvals"`
 	}
+	// Wait is how long tries of a kind waited, in seconds.
 	Wait struct {
 		Kind string          `json:"kind"`
 		N    int             `json:"n"`
 		P50  Beside[float64] `json:"p50_s"`
 		P90  Beside[float64] `json:"p90_s"`
 	}
+	// Cost is what tries cost in dollars, by known prices.
 	Cost struct {
 		Beside[*string]
 		UnpricedCalls int64 `json:"unpriced_calls"`

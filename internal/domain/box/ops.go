@@ -45,7 +45,7 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "box.join_script", Method: "GET", Path: "/join", Group: group, Rule: policy.Public(), NoStore: true,
 			Summary: "The script that joins a machine; the token is not consumed",
 			Doc: "Send the enrollment token in the header X-Svc-Enroll-Token, never in the address. Only its form is looked at. A machine " +
-				"without the yardmaster program is given that of this server, if it has the SHA-256 which stands in the script."},
+				"without the program of this project is given that of this server, if it has the SHA-256 which stands in the script."},
 			s.joinScript),
 		op.New(op.Row{ID: "box.add", Method: "POST", Path: "/v1/runners/enrollments", Group: group, Rule: write, Status: 201, NoStore: true,
 			Summary: "Mint a one-time enrollment token, shown once",

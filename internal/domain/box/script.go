@@ -22,7 +22,7 @@ if ! command -v yardmaster >/dev/null 2>&1; then
 %[2]s	esac
 	if [ -z "$from" ]; then
 		echo 'yardmaster is not installed on this machine, and its server has no program for it.' >&2
-		echo "Copy a yardmaster program for this machine, of the version that runs at $url, to a folder on the PATH, then run this again." >&2
+		echo "Copy the program of this machine, in the version that runs at $url, to a folder on the PATH as yardmaster, then run this again." >&2
 		exit 127
 	fi
 	bin=/usr/local/bin
@@ -49,7 +49,7 @@ if ! command -v yardmaster >/dev/null 2>&1; then
 	trap - EXIT
 	PATH=$bin:$PATH
 	export PATH
-	echo "yardmaster is in $bin."
+	echo "The program is in $bin."
 fi
 YARDMASTER_ENROLL_TOKEN=%[3]s
 export YARDMASTER_ENROLL_TOKEN

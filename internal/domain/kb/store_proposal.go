@@ -40,7 +40,6 @@ var (
 	putProposal = db.SWith[proposalRow](`INSERT INTO kb_proposals (` + proposalColumns + `)
 		VALUES (:id, :repo_id, :slug, :run_id, :task_id, :declared, :base, :kind, :title, :body, :files, :commit_sha, :why, :state, :reason,
 		:decided_by, :created_at, :decided_at) ON CONFLICT (run_id, declared) DO NOTHING`)
-	oneProposal  = db.Q[proposalRow](`SELECT ` + proposalColumns + ` FROM kb_proposals WHERE repo_id = $1 AND id = $2`)
 	anyProposal  = db.Q[proposalRow](`SELECT ` + proposalColumns + ` FROM kb_proposals WHERE id = $1`)
 	lockProposal = db.Q[proposalRow](`SELECT ` + proposalColumns + ` FROM kb_proposals WHERE id = $1`).ForUpdate()
 	setDecided   = db.SWith[decideArgs](`UPDATE kb_proposals SET state = :state, reason = :reason, decided_by = :decided_by,

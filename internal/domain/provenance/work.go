@@ -16,9 +16,6 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// ref is the ref of the notes.
-const ref = "refs/notes/" + Notes
-
 // work takes a merge to its end: it is signed once, then stored and written beside the commit, in
 // any order of failures.
 func (s *Service) work(ctx context.Context, j due.Job[row]) due.Outcome {

@@ -31,15 +31,14 @@ func TestPlayedAsItWas(t *testing.T) {
 		var record []Waiting
 		var claimed []Played
 		ends := map[string]int64{}
-		for at := int64(0); len(record) < 80 || len(claimed) < len(record); {
-			next := arrives // the next thing that happens
+		for len(record) < 80 || len(claimed) < len(record) {
+			at := arrives // the next thing that happens
 			if len(record) == 80 {
-				next = 1 << 62
+				at = 1 << 62
 			}
 			for _, end := range ends {
-				next = min(next, end)
+				at = min(at, end)
 			}
-			at = next
 			f.clock.Store(begin + at)
 			for id, end := range ends {
 				if end == at {

@@ -46,7 +46,7 @@ type Template struct {
 	API        string            `json:"api" enum:"chat,messages,responses," example:"chat" doc:"wire form that the agent builtin speaks; empty for the others"`
 	Isolation  string            `json:"isolation" enum:"none,best,landlock,bubblewrap" example:"best" doc:"the least a box must offer; best is any level but none"`
 	Challenger string            `json:"challenger,omitempty" example:"bold" doc:"a template that gets a share of the work tasks that name this one; absent: none"`
-	Share      int64             `json:"share,omitempty" example:"20" doc:"of a hundred tasks, how many the challenger gets"`
+	Share      int64             `json:"share,omitzero" example:"20" doc:"of a hundred tasks, how many the challenger gets"`
 	Lanes      *Lanes            `json:"lanes,omitempty" doc:"what came of both; of template.get alone, once a task was split"`
 	CreatedAt  *time.Time        `json:"created_at" doc:"null: never set, this is what every account begins with"`
 	UpdatedAt  *time.Time        `json:"updated_at" doc:"when it was last set; null: never"`
