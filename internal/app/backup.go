@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/blob"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/nodes"
 	"yardmaster/internal/domain/artifact"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/lfs"
@@ -26,6 +27,7 @@ import (
 type Backup struct {
 	Version string    // of this program
 	Keys    bool      // the master keys and the signed heads of the record go into it
+	Part    bool      // the repositories of other nodes may lack
 	Out     io.Writer // is told what is done
 }
 
@@ -106,6 +108,9 @@ func (b Backup) Make(ctx context.Context, c *config.Config, to string) (err erro
 	for _, key := range m.Lacking {
 		fmt.Fprintf(b.Out, "The server itself lacks the object %s, which a row names.\n", key)
 	}
+	for _, node := range m.Elsewhere {
+		fmt.Fprintf(b.Out, "The repositories of the node %s are not in it.\n", node)
+	}
 	if !b.Keys {
 		fmt.Fprintf(b.Out, "It has no master key: keep a copy of %s elsewhere, as nothing that is sealed opens without it.\n", keyPlace(c))
 	}
@@ -131,6 +136,9 @@ func (b Backup) database(ctx context.Context, c *config.Config, f *backup.Folder
 	}
 	copied, err := d.Copy(ctx, f.Within(m.Database), func(tx *db.Tx) (err error) {
 		m.MadeAt = tx.Now
+		if m.Elsewhere, err = b.elsewhere(tx, c.Data); err != nil {
+			return err
+		}
 		objects, err = namedObjects(tx, tx.Now)
 		return err
 	})
@@ -147,6 +155,24 @@ func (b Backup) database(ctx context.Context, c *config.Config, f *backup.Folder
 	}
 	fmt.Fprintf(b.Out, "database: %d rows in %d tables\n", rows, len(copied.Rows))
 	return objects, nil
+}
+
+// elsewhere are the other nodes that have repositories, which are in folders of theirs. It fails
+// unless the backup may be a part.
+func (b Backup) elsewhere(tx *db.Tx, data string) (names []string, err error) {
+	own, err := nodes.Identity(data)
+	if err != nil {
+		return nil, err
+	}
+	others, err := nodes.Elsewhere(tx, own)
+	for _, o := range others {
+		names = append(names, fmt.Sprintf("%s (%d)", o.Name, o.N))
+	}
+	if err == nil && len(names) > 0 && !b.Part {
+		err = fmt.Errorf("other nodes have repositories: %s; with --part this backup is of the database and of what this node has, "+
+			"and each of them makes one of its own", strings.Join(names, ", "))
+	}
+	return names, err
 }
 
 func (b Backup) repositories(

@@ -58,6 +58,7 @@ type Manifest struct {
 	Objects      int              `json:"objects"`
 	ObjectBytes  int64            `json:"object_bytes"`
 	Lacking      []string         `json:"lacking"`   // objects that rows name and that the server did not have
+	Elsewhere    []string         `json:"elsewhere"` // other nodes, whose repositories are not in it
 	WithKeys     bool             `json:"with_keys"` // the master keys are in it
 	Files        int              `json:"files"`
 	Sums         string           `json:"sums"` // SHA-256 of the file of sums

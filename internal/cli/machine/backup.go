@@ -14,8 +14,9 @@ import (
 func Backup(fl *flag.FlagSet) tree.Action {
 	keys := fl.Bool("with-keys", false,
 		"put the master keys and the signed heads of the record into it as well: whoever has the backup then has every secret in it")
+	part := fl.Bool("part", false, "of a cluster: make it of the database and of the repositories that are in this node's folder")
 	return configured(fl, func(ctx context.Context, cfg *config.Config, plain []string) error {
-		return app.Backup{Version: This.Version, Keys: *keys, Out: Progress}.Make(ctx, cfg, plain[0])
+		return app.Backup{Version: This.Version, Keys: *keys, Part: *part, Out: Progress}.Make(ctx, cfg, plain[0])
 	})
 }
 

@@ -135,8 +135,8 @@ func BoxRollout(fl *flag.FlagSet) tree.Action {
 		if *watch {
 			return watchRollout(ctx, c)
 		}
-		var r rollout
-		if err := c.Call(ctx, http.MethodGet, "/v1/runners/rollout", nil, &r); err != nil {
+		r, err := newestRollout(ctx, c)
+		if err != nil {
 			return err
 		}
 		fmt.Println(r.line())
@@ -156,11 +156,24 @@ func BoxRollout(fl *flag.FlagSet) tree.Action {
 	}
 }
 
+// newestRollout fails where there was none.
+func newestRollout(ctx context.Context, c *client.Client) (rollout, error) {
+	var r struct{ Rollout *rollout }
+	err := c.Call(ctx, http.MethodGet, "/v1/runners/rollout", nil, &r)
+	if err == nil && r.Rollout == nil {
+		err = errors.New("there was no rollout yet: yardmaster box update starts one")
+	}
+	if err != nil {
+		return rollout{}, err
+	}
+	return *r.Rollout, nil
+}
+
 // watchRollout prints each change of the newest rollout until it has ended.
 func watchRollout(ctx context.Context, c *client.Client) error {
 	for last := ""; ; {
-		var r rollout
-		if err := c.Call(ctx, http.MethodGet, "/v1/runners/rollout", nil, &r); err != nil {
+		r, err := newestRollout(ctx, c)
+		if err != nil {
 			return err
 		}
 		if now := r.line(); now != last {

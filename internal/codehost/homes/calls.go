@@ -46,6 +46,9 @@ var (
 	writeFiles = declare("write-files", func(c context.Context, h *host, r repo, o codehost.WriteOptions) (string, error) {
 		return h.WriteFiles(c, r, o)
 	})
+	note = declare("note", func(c context.Context, h *host, r repo, o codehost.NoteOptions) (none, error) {
+		return none{}, h.Note(c, r, o)
+	})
 	firstCommit = declare("first-commit", func(c context.Context, h *host, r repo, o codehost.FirstOptions) (string, error) {
 		return h.FirstCommit(c, r, o)
 	})
@@ -126,6 +129,12 @@ func (h *Host) ReadDir(ctx context.Context, r repo, rev, path string) (string, m
 // WriteFiles implements codehost.Host.
 func (h *Host) WriteFiles(ctx context.Context, r repo, o codehost.WriteOptions) (string, error) {
 	return at(ctx, h, writeFiles, r, o)
+}
+
+// Note implements codehost.Noter.
+func (h *Host) Note(ctx context.Context, r repo, o codehost.NoteOptions) error {
+	_, err := at(ctx, h, note, r, o)
+	return err
 }
 
 // FirstCommit implements codehost.Host.

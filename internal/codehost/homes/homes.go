@@ -64,6 +64,7 @@ var (
 	_ codehost.Branches  = (*Host)(nil)
 	_ codehost.Defaulter = (*Host)(nil)
 	_ codehost.Searcher  = (*Host)(nil)
+	_ codehost.Noter     = (*Host)(nil)
 )
 
 // look is how often it is looked whether a node that is asked is still live.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/fault"
 )
 
@@ -36,10 +37,38 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	for _, v := range []any{
 		codehost.CreateOptions{}, codehost.Info{}, codehost.WriteOptions{}, codehost.FirstOptions{}, codehost.Comparison{},
 		codehost.OutcomeOptions{}, codehost.Outcome{}, codehost.Made{}, codehost.Unwanted{}, codehost.DiffOptions{}, codehost.Diff{},
-		codehost.MergeOptions{}, codehost.StackOptions{}, codehost.Stacked{}, codehost.Tree{}, codehost.Found{}, codehost.Repo{},
+		codehost.MergeOptions{}, codehost.NoteOptions{}, codehost.StackOptions{}, codehost.Stacked{}, codehost.Tree{}, codehost.Found{}, codehost.Repo{},
 		file{}, folder{}, merged{}, wanted{},
 	} {
 		walk(reflect.TypeOf(v).String(), reflect.TypeOf(v))
+	}
+}
+
+// What the host of one node does with a repository, that of a cluster does: callers ask for what
+// not every host can, and would go on without it.
+func TestNothingIsLacking(t *testing.T) {
+	t.Parallel()
+	repos, here, all := 0, reflect.TypeFor[*builtin.Host](), reflect.TypeFor[*Host]()
+	for m := range here.Methods() {
+		of := m.Type
+		if of.NumIn() < 2 || of.In(1) != reflect.TypeFor[codehost.Repo]() && (of.NumIn() < 3 || of.In(2) != reflect.TypeFor[codehost.Repo]()) {
+			continue
+		}
+		repos++
+		has, there := all.MethodByName(m.Name)
+		same := there && has.Type.NumIn() == of.NumIn() && has.Type.NumOut() == of.NumOut()
+		for i := 1; same && i < of.NumIn(); i++ {
+			same = has.Type.In(i) == of.In(i)
+		}
+		for i := 0; same && i < of.NumOut(); i++ {
+			same = has.Type.Out(i) == of.Out(i)
+		}
+		if !same {
+			t.Errorf("the host of a cluster lacks %s", m.Name)
+		}
+	}
+	if repos < 20 {
+		t.Errorf("%d methods are about a repository", repos)
 	}
 }
 

@@ -31,6 +31,15 @@ func Settle(ctx context.Context, d *db.DB, nodeID string, repos [][2]string) err
 	})
 }
 
+// Count is how many repositories a node has.
+type Count struct {
+	Name string // of the node
+	N    int64
+}
+
+// Elsewhere answers which other nodes than one have repositories.
+func Elsewhere(tx *db.Tx, nodeID string) ([]Count, error) { return elsewhere.All(tx, nodeID) }
+
 // At answers the repositories, as owner and name, whose home is a node.
 func At(ctx context.Context, d *db.DB, nodeID string) (repos [][2]string, err error) {
 	err = d.Read(ctx, func(tx *db.Tx) error {

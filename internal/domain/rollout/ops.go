@@ -30,9 +30,7 @@ func (s *Service) Ops() []op.Op {
 			Doc: "Without a version, to the newest of the channel that the account follows. It halts itself when a box does not come up, " +
 				"falls silent, or runs fail more often. kind nothing: no box takes part, and boxes says why."}, s.start),
 		op.New(op.Row{ID: "box.rollout", Method: "GET", Path: "/v1/runners/rollout", Group: group, Rule: read,
-			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
-			Summary: "The newest rollout of the account, with what became of each box",
-			Doc:     "404: there was none."}, s.get),
+			Summary: "The newest rollout of the account, with what became of each box"}, s.get),
 		op.New(op.Row{ID: "box.rollout_cancel", Method: "POST", Path: "/v1/runners/rollout/cancel", Group: group, Rule: write,
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
 			Summary: "End the rollout under way; boxes that run the release keep it",
@@ -287,18 +285,23 @@ func available(builds []release.Build, r *row, in startIn) error {
 	return fault.Field("version", "is not in the ledger of the channel")
 }
 
-// errNone says that there is none to show or to end.
+// errNone says that there is none to end.
 var errNone = fault.New(fault.NotFound, "", "There was no rollout yet: box.update starts one.")
 
-func (s *Service) get(ctx context.Context, _ op.None) (out Rollout, err error) {
+// Newest is the answer of box.rollout.
+type Newest struct {
+	_       struct{} `doc:"The newest rollout of an account." schema:"NewestRollout"`
+	Rollout *Rollout `json:"rollout" doc:"null: there was none"`
+}
+
+func (s *Service) get(ctx context.Context, _ op.None) (out Newest, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		r, ok, err := newest.Maybe(tx, tx.Account)
-		if err == nil && !ok {
-			err = errNone
+		if err != nil || !ok {
+			return err
 		}
-		if err == nil {
-			out, err = s.show(tx, r)
-		}
+		shown, err := s.show(tx, r)
+		out.Rollout = &shown
 		return err
 	})
 	return out, err

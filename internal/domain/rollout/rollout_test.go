@@ -148,10 +148,10 @@ func (y *yard) begins() Started {
 func (y *yard) is() Rollout {
 	y.t.Helper()
 	out, err := y.get(y.as(), struct{}{})
-	if err != nil {
-		y.t.Fatal(err)
+	if err != nil || out.Rollout == nil {
+		y.t.Fatal(out, err)
 	}
-	return out
+	return *out.Rollout
 }
 
 // told are the boxes whose command is not carried out yet, with the command.

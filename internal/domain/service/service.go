@@ -308,6 +308,7 @@ var meanings = map[string]string{
 	"event-gone":                 "Events are kept for 30 days.",
 	"page-changed":               "The page has another version than the one that was to be replaced; version says which. Read it again.",
 	"text-of-people":             "The text lacks paragraphs that people wrote into the page, which only a person takes out; paragraphs has their beginnings.",
+	"proposal-decided":           "Somebody has decided about the proposal, or the page was written meanwhile; state says what became of it.",
 	"link-unresolved":            "A link leads to no page of the repository and to no file of provenance.files; unresolved names it.",
 	"too-many-pages":             "The knowledge base of the repository has as many pages as it may have. Delete one first.",
 	"too-many-templates":         "The account has as many templates as it may have.",

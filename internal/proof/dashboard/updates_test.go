@@ -66,7 +66,7 @@ func TestRolloutIsShown(t *testing.T) {
 		const path = new URL(a[0], location.href).pathname;
 		if (path.endsWith("/rollout/cancel")) Object.assign(is, {state: "cancelled", ended_at: "2026-01-02T04:04:05Z"});
 		else if (!path.endsWith("/runners/rollout")) return real(...a);
-		return new Response(JSON.stringify(is), {status: 200}) } }`)
+		return new Response(JSON.stringify(path.endsWith("/cancel") ? is : {rollout: is}), {status: 200}) } }`)
 	visit(b, "/ui/boxes", "Boxes")
 	b.See("wave 2 of 4")
 	b.See("3 of 7 of the boxes that take part run it.")

@@ -94,8 +94,9 @@ func (st *stack) rolled(watch func(rollout)) (out rollout) {
 		st.t.Fatalf("%+v", started)
 	}
 	st.until("the rollout has ended", func() bool {
-		out = rollout{}
-		st.call(http.MethodGet, "/v1/runners/rollout", nil, &out)
+		var newest struct{ Rollout rollout }
+		st.call(http.MethodGet, "/v1/runners/rollout", nil, &newest)
+		out = newest.Rollout
 		if watch != nil {
 			watch(out)
 		}

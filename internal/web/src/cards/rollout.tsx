@@ -1,5 +1,4 @@
 // A rollout: where it is, what became of each box, how runs went on the new program, and its end.
-import { Problem } from "../api";
 import { boxRollout, boxRolloutCancel, type Rollout, type RolloutCounts } from "../client.gen";
 import { useOne } from "../list";
 import { inert } from "../ui/ansi";
@@ -62,19 +61,17 @@ const stage: Record<Rollout["state"], [state: string, says: string]> = {
 
 // useRollout is the newest rollout; none where there never was one.
 export function useRollout() {
-  const one = useOne<Rollout>("rollout", (signal) => boxRollout({}, { signal }), { counts: ["runners"] });
+  const one = useOne("rollout", (signal) => boxRollout({}, { signal }), { counts: ["runners"] });
   useEvery(15, () => void one.load(), [one]);
   return one;
 }
 
 export function RolloutLine(p: { of: ReturnType<typeof useRollout>; whole?: boolean }) {
   const one = p.of,
-    r = one.value.value,
+    r = one.value.value?.rollout,
     e = one.error.value;
-  if (!r) {
-    if (e && !(e instanceof Problem && e.status === 404)) return <Trouble error={e} again={() => void one.load()} />;
-    return p.whole && e ? <p class="dim">No update was ever begun here.</p> : null;
-  }
+  if (e) return <Trouble error={e} again={() => void one.load()} />;
+  if (!r) return p.whole && r === null ? <p class="dim">No update was ever begun here.</p> : null;
   const [state, word] = stage[r.state],
     part = states.slice(0, 5).reduce((n, s) => n + r.counts[s], 0);
   return (
@@ -107,7 +104,7 @@ export function RolloutLine(p: { of: ReturnType<typeof useRollout>; whole?: bool
               class="danger"
               confirm="End the update? Boxes that run the new program keep it; the others stay as they are."
               done={(now) => {
-                one.value.value = now;
+                one.value.value = { rollout: now };
                 return "It is ended.";
               }}
             >

@@ -68,7 +68,7 @@ export default function Boxes() {
           Add a box
         </button>
       </Head>
-      {rollout.value.value && !rollout.value.value.ended_at && <RolloutLine of={rollout} />}
+      {rollout.value.value?.rollout && !rollout.value.value.rollout.ended_at && <RolloutLine of={rollout} />}
       <Table
         list={list}
         id="boxes"
