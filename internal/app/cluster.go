@@ -55,6 +55,13 @@ func (a *App) busCluster(ctx context.Context) (*bus.Cluster, error) {
 		})
 		return all, err
 	}
+	c.May = func(ctx context.Context, boxID string) (may bool, err error) {
+		err = a.db.Read(ctx, func(tx *db.Tx) (err error) {
+			may, err = box.Seated(tx, boxID)
+			return err
+		})
+		return may, err
+	}
 	return c, nil
 }
 

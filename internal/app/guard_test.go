@@ -127,7 +127,7 @@ func TestMachinesHaveNoPersonalSide(t *testing.T) {
 // instead are the bodies of rows whose example in the document is refused
 // before anything is looked for.
 var instead = map[string]string{
-	"template.set": `{}`,                                  // a challenger has to be there
+	"template.set": `{}`,                                      // a challenger has to be there
 	"plan.regroup": `{"group_ids": ["x"], "task_ids": ["x"]}`, // group_ids need task_ids or an ask_id beside them
 }
 

@@ -84,7 +84,9 @@ func (b *Bus) answer(m *nats.Msg, method, boxID string, fn func(context.Context,
 		}
 	}()
 	var out any
-	out, err = fn(ctx, boxID, m.Data)
+	if err = b.admit(ctx, boxID); err == nil {
+		out, err = fn(ctx, boxID, m.Data)
+	}
 	var body []byte
 	if err == nil {
 		body, err = json.Marshal(out)
@@ -106,6 +108,18 @@ func (b *Bus) answer(m *nats.Msg, method, boxID string, fn func(context.Context,
 		log.Error("call failed", "error", err)
 	}
 	b.fail(m, f)
+}
+
+// admit refuses a box that is connected here and may not call any more.
+func (b *Bus) admit(ctx context.Context, boxID string) error {
+	if b.cfg.Cluster == nil || b.cfg.Cluster.May == nil {
+		return nil
+	}
+	may, err := b.cfg.Cluster.May(ctx, boxID)
+	if err == nil && !may {
+		err = fault.Missing("box")
+	}
+	return err
 }
 
 // fail answers a call with a failure. The headers follow the NATS services

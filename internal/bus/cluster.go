@@ -31,6 +31,9 @@ type Cluster struct {
 	Authority Authority
 	// Owners lists all accounts that boxes may use now, with their boxes.
 	Owners func(ctx context.Context) (map[string]string, error)
+	// May tells whether a box may call now. It is asked at each call: a node that was cut off has
+	// heard of no revocation. nil: each box that is connected may.
+	May func(ctx context.Context, boxID string) (bool, error)
 	// Sweep is the time between two comparisons with Owners; 0 is 30 s.
 	Sweep time.Duration
 	// Grace is how long a node may be without a route to a live one; 0 is 10 s. It is longer than

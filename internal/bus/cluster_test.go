@@ -15,6 +15,7 @@ import (
 
 	"yardmaster/internal/box/conn"
 	"yardmaster/internal/bus"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/proof/chaos"
 	"yardmaster/internal/proof/patience"
 )
@@ -23,6 +24,13 @@ func (r *registry) owners(context.Context) (map[string]string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.boxes), nil
+}
+
+// may tells whether a box has an account.
+func (r *registry) may(_ context.Context, box string) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(slices.Collect(maps.Values(r.boxes)), box), nil
 }
 
 // nodes are several buses of one registry. The routes between them run through cables.
@@ -39,7 +47,7 @@ type nodes struct {
 func startNodes(t testing.TB, count int, change func(*config)) *nodes {
 	t.Helper()
 	n := &nodes{t: t, cfg: newConfig(t), peers: map[string]string{}}
-	n.cfg.Cluster = &bus.Cluster{Authority: *newAuthority(t), Owners: n.cfg.registry.owners, Sweep: time.Hour, Grace: 50 * time.Millisecond}
+	n.cfg.Cluster = &bus.Cluster{Authority: *newAuthority(t), Owners: n.cfg.registry.owners, May: n.cfg.registry.may, Sweep: time.Hour, Grace: 50 * time.Millisecond}
 	if change != nil {
 		change(&n.cfg)
 	}
@@ -157,13 +165,18 @@ func TestShutReachesEveryNode(t *testing.T) {
 	}
 }
 
-// A node that was cut off has boxes that were revoked meanwhile. It cuts them off when its
-// routes are back.
+// A node that was cut off has boxes that were revoked meanwhile. It answers none of
+// their calls, and cuts them off when its routes are back.
 func TestSweepWhenARouteIsBack(t *testing.T) {
 	t.Parallel()
 	n := startNodes(t, 3, func(c *config) { c.Cluster.Grace = time.Hour })
+	for _, b := range n.all {
+		if err := b.Handle("who", func(_ context.Context, box string, _ []byte) (any, error) { return box, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
 	x, y := enrol(t, n.all[0], "gone"), enrol(t, n.all[0], "stays")
-	x.connect(t, n.all[2])
+	gone := x.connect(t, n.all[2])
 	x.await(t, "connected", connected)
 	stays := y.connect(t, n.all[2])
 	for _, c := range n.cables {
@@ -178,6 +191,13 @@ func TestSweepWhenARouteIsBack(t *testing.T) {
 	}
 	if s := n.all[2].State(); s.Boxes != 2 {
 		t.Fatalf("the node that is cut off has %d boxes", s.Boxes)
+	}
+	var who string
+	if err := gone.Call(patience.Context(t), "who", nil, &who); fault.From(err).Kind != fault.NotFound {
+		t.Errorf("a box that was revoked is answered %q, %v", who, err)
+	}
+	if err := stays.Call(patience.Context(t), "who", nil, &who); err != nil || who != "stays" {
+		t.Errorf("%q, %v", who, err)
 	}
 	for _, c := range n.cables {
 		c.Restore()

@@ -114,6 +114,7 @@ var (
 		AND (owner_target = 'user' AND owner_id = $1 OR id IN (SELECT box_id FROM box_consents WHERE user_id = $1 AND agreed_at IS NULL))
 		AND account_id IN (SELECT account_id FROM memberships WHERE user_id = $1) ORDER BY id`)
 	byAccount = db.Q[string](`SELECT id FROM boxes WHERE nats_account = $1 AND state <> 'revoked'`)
+	seatedAt  = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM boxes WHERE id = $1 AND nats_account IS NOT NULL AND state <> 'revoked') AS seated`)
 	seated    = db.Q[seat](`SELECT nats_account AS account, id AS box FROM boxes WHERE nats_account IS NOT NULL AND state <> 'revoked'`)
 
 	setState    = db.S(`UPDATE boxes SET state = $3, retire_at = NULL, retire_by = NULL WHERE account_id = $1 AND id = $2`)
@@ -314,6 +315,9 @@ func Owners(tx *db.Tx) (map[string]string, error) {
 	}
 	return out, err
 }
+
+// Seated tells whether a box has a NATS account that it may use.
+func Seated(tx *db.Tx, boxID string) (bool, error) { return seatedAt.One(tx, boxID) }
 
 // DropMessages deletes the messages that wait for a box and are for runs of an account.
 func DropMessages(tx *db.Tx, boxID, accountID string) error {
