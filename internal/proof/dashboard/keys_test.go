@@ -54,7 +54,7 @@ func TestWalkThroughAList(t *testing.T) {
 	b.Button("Reviews")
 	heading(b, "Reviews")
 	b.Press("[")
-	heading(b, "Pull requests")
+	heading(b, "What happens next")
 	b.Press("u")
 	heading(b, "Manual")
 	clean(t, b)

@@ -79,7 +79,7 @@ func TestBoxCutOffStopsBeforeItsWorkIsHandedOn(t *testing.T) {
 	st.counted(r)
 	st.counted(again)
 	// Its work is saved, under its own ref and no other.
-	if refs := strings.Fields(st.git(st.bare(), "for-each-ref", "--format=%(refname)")); !slices.Equal(refs,
+	if refs := strings.Fields(st.git(st.bare(), "for-each-ref", "--format=%(refname)", "refs/heads", "refs/wip")); !slices.Equal(refs,
 		[]string{"refs/heads/main", "refs/wip/" + r.ID + "/1"}) {
 		t.Errorf("refs after the box came back: %s", refs)
 	}
