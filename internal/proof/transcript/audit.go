@@ -233,7 +233,6 @@ var ofSessions = map[string]string{
 // needsHost lists the rows that no transcript can show a success of, and why. Those of a
 // code host are shown by the test of app that walks a pull request at GitHub.
 var needsHost = map[string]string{
-	"box.rollout":            "boxes there cannot update themselves; tests of rollout and of e2e have some that do",
 	"box.rollout_cancel":     "boxes there cannot update themselves; a test of rollout ends one",
 	"ask.approve":            "no call files an ask of a run; a test of ask lets one in",
 	"billing.stripe_webhook": "Stripe signs what it delivers; the tests of the domain deliver",
