@@ -47,7 +47,8 @@ type nodes struct {
 func startNodes(t testing.TB, count int, change func(*config)) *nodes {
 	t.Helper()
 	n := &nodes{t: t, cfg: newConfig(t), peers: map[string]string{}}
-	n.cfg.Cluster = &bus.Cluster{Authority: *newAuthority(t), Owners: n.cfg.registry.owners, May: n.cfg.registry.may, Sweep: time.Hour, Grace: 50 * time.Millisecond}
+	n.cfg.Cluster = &bus.Cluster{Authority: *newAuthority(t), Owners: n.cfg.registry.owners, May: n.cfg.registry.may,
+		Sweep: time.Hour, Grace: 50 * time.Millisecond}
 	if change != nil {
 		change(&n.cfg)
 	}

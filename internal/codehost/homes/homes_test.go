@@ -37,7 +37,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	for _, v := range []any{
 		codehost.CreateOptions{}, codehost.Info{}, codehost.WriteOptions{}, codehost.FirstOptions{}, codehost.Comparison{},
 		codehost.OutcomeOptions{}, codehost.Outcome{}, codehost.Made{}, codehost.Unwanted{}, codehost.DiffOptions{}, codehost.Diff{},
-		codehost.MergeOptions{}, codehost.NoteOptions{}, codehost.StackOptions{}, codehost.Stacked{}, codehost.Tree{}, codehost.Found{}, codehost.Repo{},
+		codehost.MergeOptions{},
+		codehost.NoteOptions{}, codehost.StackOptions{}, codehost.Stacked{}, codehost.Tree{}, codehost.Found{}, codehost.Repo{},
 		file{}, folder{}, merged{}, wanted{},
 	} {
 		walk(reflect.TypeOf(v).String(), reflect.TypeOf(v))
@@ -51,7 +52,8 @@ func TestNothingIsLacking(t *testing.T) {
 	repos, here, all := 0, reflect.TypeFor[*builtin.Host](), reflect.TypeFor[*Host]()
 	for m := range here.Methods() {
 		of := m.Type
-		if of.NumIn() < 2 || of.In(1) != reflect.TypeFor[codehost.Repo]() && (of.NumIn() < 3 || of.In(2) != reflect.TypeFor[codehost.Repo]()) {
+		is := func(i int) bool { return of.NumIn() > i && of.In(i) == reflect.TypeFor[codehost.Repo]() }
+		if !is(1) && !is(2) {
 			continue
 		}
 		repos++
