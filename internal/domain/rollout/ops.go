@@ -30,7 +30,8 @@ func (s *Service) Ops() []op.Op {
 			Doc: "Without a version, to the newest of the channel that the account follows. It halts itself when a box does not come up, " +
 				"falls silent, or runs fail more often. kind nothing: no box takes part, and boxes says why."}, s.start),
 		op.New(op.Row{ID: "box.rollout", Method: "GET", Path: "/v1/runners/rollout", Group: group, Rule: read,
-			Summary: "The newest rollout of the account, with what became of each box"}, s.get),
+			Summary: "The newest rollout of the account, with what became of each box",
+			Doc:     "One that has ended is the newest until another one begins."}, s.get),
 		op.New(op.Row{ID: "box.rollout_cancel", Method: "POST", Path: "/v1/runners/rollout/cancel", Group: group, Rule: write,
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
 			Summary: "End the rollout under way; boxes that run the release keep it",
