@@ -49,8 +49,9 @@ func (s *Service) HostChanged(ctx context.Context, r repo.Ref, e codehost.IssueC
 				return nil
 			}
 			if !alike {
-				known.Reading = true
-				s.look(tx, known, 0)
+				if err := s.askAgain(tx, &known); err != nil {
+					return err
+				}
 			}
 		}
 		if err := s.consider(tx, r, &known, e, true); err != nil { // a label counts, however late its delivery is

@@ -113,6 +113,25 @@ func (s *Service) look(tx *db.Tx, r row, after time.Duration) {
 	s.issues.Add(tx, r.ID, due.Entry{Account: tx.Account, After: after})
 }
 
+// askAgain has a locked issue read at its host. An ask that waits for the delivery of a label, see
+// hearsay, is not filed the sooner for it: both are done then.
+func (s *Service) askAgain(tx *db.Tx, r *row) error {
+	r.Reading = true
+	entry := due.Entry{Account: tx.Account}
+	if r.Filing {
+		is, there, err := s.issues.State(tx, r.ID)
+		if err != nil {
+			return err
+		}
+		if there && is.State == due.Waits {
+			entry.At = is.DueAt
+		}
+	}
+	s.issues.Drop(tx, r.ID)
+	s.issues.Add(tx, r.ID, entry)
+	return nil
+}
+
 // lose records that the host does not have an issue any more.
 func (s *Service) lose(tx *db.Tx, issueID string) error {
 	s.issues.Drop(tx, issueID)
