@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -91,9 +90,6 @@ func sameDisk(a, b string) bool {
 // lockFile is the lock in a folder that only one box may use at a time.
 const lockFile = "lock"
 
-// lockWait is how long a new box waits for the lock of its predecessor.
-const lockWait = 3 * time.Second
-
 // free waits until no process runs a box with a data folder, and fails if one goes on.
 func free(dataDir string) error {
 	lock, err := lockDir(dataDir)
@@ -106,22 +102,9 @@ func free(dataDir string) error {
 // lockDir makes this process the only box that uses a data or work folder. The lock
 // ends with the process.
 func lockDir(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
+	f, err := unixfile.Sole(filepath.Join(dir, lockFile))
+	if errors.Is(err, unixfile.ErrHeld) {
+		err = fmt.Errorf("another box is running with the folder %s: stop it, or give this one a folder of its own", dir)
 	}
-	// A process that the killed predecessor was about to start keeps the lock until
-	// it executes its own program.
-	for deadline := time.Now().Add(lockWait); ; time.Sleep(lockWait / 50) {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return f, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(deadline) {
-			if errors.Is(err, unix.EWOULDBLOCK) {
-				err = fmt.Errorf("another box is running with the folder %s: stop it, or give this one a folder of its own", dir)
-			}
-			return nil, errors.Join(err, f.Close())
-		}
-	}
+	return f, err
 }

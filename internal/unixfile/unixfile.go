@@ -1,5 +1,5 @@
 // Package unixfile is what Linux and macOS know of files in different words: the room of a file
-// system, the times of a file, and how a folder is opened to its owner.
+// system, the times of a file, and how a folder is opened to its owner; and the lock of a file.
 package unixfile
 
 import "golang.org/x/sys/unix"

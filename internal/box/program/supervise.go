@@ -11,9 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"yardmaster/internal/child"
+	"yardmaster/internal/unixfile"
 	"yardmaster/internal/version"
 )
 
@@ -106,14 +105,11 @@ func (v *Supervision) hold() (*os.File, error) {
 	if err := v.Free(); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(v.Store.dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
+	f, err := unixfile.Sole(filepath.Join(v.Store.dir, lockName))
+	if errors.Is(err, unixfile.ErrHeld) {
+		err = fmt.Errorf("another process starts the programs in %s: stop it first", v.Store.dir)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("another process starts the programs in %s: stop it first", v.Store.dir), f.Close())
-	}
-	return f, nil
+	return f, err
 }
 
 // next is the program to start; nil is this one. It counts the starts of one on trial.

@@ -119,7 +119,7 @@ var edges = map[string]string{
 	"box/limits":     "unixfile",
 	"unixfile":       "",
 	"box/modelproxy": "box/gate fault llm",
-	"box/program":    "child minisign protocol version",
+	"box/program":    "child minisign protocol unixfile version",
 	"box/roots":      "",
 	"box/sandbox":    "child",
 	"box/selftest":   "",
