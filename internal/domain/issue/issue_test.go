@@ -248,33 +248,6 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// A sweep may see a label before its delivery, and before that of the opening, which has the same
-// time at the host. What is read again for that does not have the ask filed the sooner, as one that
-// nobody who may write stands behind.
-func TestLabelIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	onBoth(t, labelled, func(y *yard) {
-		y.may["ann"] = codehost.PermitWrite
-		i := y.bug(1, "yardmaster")
-		y.there[1] = i
-		y.open = append(y.open, i)
-		y.write(func(tx *db.Tx) error { return y.Walk(tx, repo.Ref{ID: "r1", AccountID: "acme"}) })
-		y.pass()
-		opened := i
-		opened.Labels = nil
-		y.tells(event1("opened", "bob", opened))
-		y.pass()
-		if r, _ := y.at(1); r.AskID != nil || !r.Reading || !r.Filing {
-			y.t.Fatalf("before the label's delivery: %+v", r)
-		}
-		y.tells(event1("labeled", "ann", i))
-		y.pass()
-		if r, _ := y.at(1); r.AskID == nil || !y.asks[*r.AskID].Trusted || r.Reading {
-			y.t.Errorf("after it: %+v of %+v", r, y.asks)
-		}
-	})
-}
-
 // What is recorded while the host is asked is not undone by its answer, which is older, or
 // may be: then the host is asked again.
 func TestRecordedMeanwhile(t *testing.T) {
