@@ -150,17 +150,19 @@ func (b *Bus) SetPeers(peers map[string]string, boxes []string) error {
 }
 
 // Routed answers, in order, the ids of the nodes that a route leads to.
-func (b *Bus) Routed() []string { return slices.Sorted(maps.Keys(b.routed())) }
+func (b *Bus) Routed() []string { return slices.Compact(slices.Sorted(maps.Values(b.routes()))) }
 
-func (b *Bus) routed() map[string]bool {
-	out := map[string]bool{}
+// routes answers the routes by the number that each connection has at this node, with the nodes
+// that they lead to.
+func (b *Bus) routes() map[uint64]string {
+	out := map[uint64]string{}
 	z, err := b.server.Routez(nil)
 	if err != nil {
 		b.log.Error("bus: list the routes", "error", err)
 		return out
 	}
 	for _, r := range z.Routes {
-		out[r.RemoteName] = true
+		out[r.Rid] = r.RemoteName
 	}
 	return out
 }
@@ -230,7 +232,7 @@ func (b *Bus) watch() {
 	look, sweep := time.NewTicker(lookEvery), time.NewTicker(b.cfg.Cluster.Sweep)
 	defer look.Stop()
 	defer sweep.Stop()
-	before := map[string]bool{}
+	before := map[uint64]string{}
 	for {
 		select {
 		case <-b.ctx.Done():
@@ -240,10 +242,11 @@ func (b *Bus) watch() {
 			continue
 		case <-look.C:
 		}
-		now := b.routed()
-		b.note(now)
-		for id := range now {
-			if !before[id] {
+		now := b.routes()
+		b.note(slices.Collect(maps.Values(now)))
+		// A route may have gone and come back between two looks: what was told meanwhile is lost.
+		for route := range now {
+			if _, known := before[route]; !known {
 				b.sweep("a route is back")
 				break
 			}
@@ -254,12 +257,12 @@ func (b *Bus) watch() {
 }
 
 // note remembers since when a live node has no route.
-func (b *Bus) note(routed map[string]bool) {
+func (b *Bus) note(routed []string) {
 	g := &b.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id := range g.peers {
-		if id == b.cfg.Cluster.Node || routed[id] {
+		if id == b.cfg.Cluster.Node || slices.Contains(routed, id) {
 			delete(g.absent, id)
 		} else if _, known := g.absent[id]; !known {
 			g.absent[id] = b.cfg.Now()
