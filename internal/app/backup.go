@@ -160,6 +160,9 @@ func (b Backup) database(ctx context.Context, c *config.Config, f *backup.Folder
 // elsewhere are the other nodes that have repositories, which are in folders of theirs. It fails
 // unless the backup may be a part.
 func (b Backup) elsewhere(tx *db.Tx, data string) (names []string, err error) {
+	if all, err := nodes.Elsewhere(tx, ""); err != nil || len(all) == 0 {
+		return nil, err // it is no cluster, and this server has no id
+	}
 	own, err := nodes.Identity(data)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	command "os/exec"
@@ -21,6 +23,7 @@ import (
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/nodes"
 	"yardmaster/internal/domain/repo"
 )
 
@@ -153,6 +156,36 @@ func TestBackup(t *testing.T) {
 			err = Backup{Version: "test", Out: said}.Make(t.Context(), y.cfg, to)
 			if err == nil || !strings.Contains(err.Error(), "already") {
 				t.Error("a backup was made over another:", err)
+			}
+		})
+	}
+}
+
+// TestBackupLacksOtherNodes: the repositories of another node are in its folder. A backup that lacks
+// them is made only where it may be a part, and says so.
+func TestBackupLacksOtherNodes(t *testing.T) {
+	t.Parallel()
+	for _, e := range dbtest.Engines() {
+		t.Run(e.String(), func(t *testing.T) {
+			t.Parallel()
+			y := start(t, e)
+			to, said := filepath.Join(t.TempDir(), "backup"), new(bytes.Buffer)
+			other := nodes.New(nodes.Config{DB: y.db, Self: nodes.Self{ID: "far", Name: "the far node"}})
+			if err := errors.Join(other.Enter(t.Context()), nodes.Settle(t.Context(), y.db, "far", [][2]string{{"acme", "web"}})); err != nil {
+				t.Fatal(err)
+			}
+			err := Backup{Out: said}.Make(t.Context(), y.cfg, to)
+			if err == nil || !strings.Contains(err.Error(), "the far node (1)") || !strings.Contains(err.Error(), "--part") {
+				t.Error(err)
+			}
+			if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
+				t.Error("what was refused is there:", err)
+			}
+			if err := (Backup{Part: true, Out: said}).Make(t.Context(), y.cfg, to); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(said.String(), "The repositories of the node the far node (1) are not in it.") {
+				t.Error(said)
 			}
 		})
 	}

@@ -287,7 +287,7 @@ func available(builds []release.Build, r *row, in startIn) error {
 }
 
 // errNone says that there is none to end.
-var errNone = fault.New(fault.NotFound, "", "There was no rollout yet: box.update starts one.")
+var errNone = fault.New(fault.NotFound, "", "There was no rollout yet.")
 
 // Newest is the answer of box.rollout.
 type Newest struct {
