@@ -171,10 +171,11 @@ func TestBackupLacksOtherNodes(t *testing.T) {
 			y := start(t, e)
 			to, said := filepath.Join(t.TempDir(), "backup"), new(bytes.Buffer)
 			other := nodes.New(nodes.Config{DB: y.db, Self: nodes.Self{ID: "far", Name: "the far node"}})
-			if err := errors.Join(other.Enter(t.Context()), nodes.Settle(t.Context(), y.db, "far", [][2]string{{"acme", "web"}})); err != nil {
+			err := errors.Join(other.Enter(t.Context()), nodes.Settle(t.Context(), y.db, "far", [][2]string{{"acme", "web"}}))
+			if err != nil {
 				t.Fatal(err)
 			}
-			err := Backup{Out: said}.Make(t.Context(), y.cfg, to)
+			err = Backup{Out: said}.Make(t.Context(), y.cfg, to)
 			if err == nil || !strings.Contains(err.Error(), "the far node (1)") || !strings.Contains(err.Error(), "--part") {
 				t.Error(err)
 			}

@@ -193,21 +193,13 @@ func TestSweepWhenARouteIsBack(t *testing.T) {
 	if s := n.all[2].State(); s.Boxes != 2 {
 		t.Fatalf("the node that is cut off has %d boxes", s.Boxes)
 	}
-	// A call that a node sends over a route which it is about to give up is lost: each has a time.
-	says := func(c *conn.Conn) (who string, err error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		err = c.Call(ctx, "who", nil, &who)
-		return who, err
+	var who string
+	if err := gone.Call(patience.Context(t), "who", nil, &who); fault.From(err).Kind != fault.NotFound {
+		t.Errorf("a box that was revoked is answered %q, %v", who, err)
 	}
-	patience.Until(t, "a box that was revoked is refused", func() bool {
-		who, err := says(gone)
-		if err == nil {
-			t.Fatalf("a box that was revoked is answered %q", who)
-		}
-		return fault.From(err).Kind == fault.NotFound
-	})
-	patience.Until(t, "the other is answered", func() bool { who, err := says(stays); return err == nil && who == "stays" })
+	if err := stays.Call(patience.Context(t), "who", nil, &who); err != nil || who != "stays" {
+		t.Errorf("%q, %v", who, err)
+	}
 	for _, c := range n.cables {
 		c.Restore()
 	}
