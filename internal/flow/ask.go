@@ -145,23 +145,15 @@ type TriageModel struct {
 
 // Begin opens a session of kind triage.
 func (j TriageModel) Begin(ctx context.Context, m ask.Matter) (ask.Talk, error) {
-	o := gateway.Opening{
+	return open(ctx, j.DB, j.Gateway, gateway.Opening{
 		AccountID: m.AccountID, RepoID: m.RepoID, RequestedBy: m.RequestedBy, Trigger: "ask", Kind: "triage",
 		MaxTokens: maxVerdict, Before: m.Before,
-	}
-	if err := choose(ctx, j.DB, &o); err != nil {
-		return nil, err
-	}
-	talk, err := j.Gateway.Open(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return talk, nil
+	})
 }
 
-// choose names the model of a session: that of the template that its repository wishes for.
-func choose(ctx context.Context, d *db.DB, o *gateway.Opening) error {
-	return d.Read(db.WithAccount(ctx, o.AccountID), func(tx *db.Tx) error {
+// open opens a session of a judge with the model of the template that its repository wishes for.
+func open(ctx context.Context, d *db.DB, g *gateway.Service, o gateway.Opening) (*gateway.Conversation, error) {
+	err := d.Read(db.WithAccount(ctx, o.AccountID), func(tx *db.Tx) error {
 		wish := template.Default
 		if o.RepoID != "" {
 			r, ok, err := repo.ByID(tx, o.RepoID)
@@ -178,6 +170,10 @@ func choose(ctx context.Context, d *db.DB, o *gateway.Opening) error {
 		}
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return g.Open(ctx, o)
 }
 
 // WakeAsk takes up the ask again whose judge's session a limit let go on.

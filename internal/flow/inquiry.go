@@ -22,18 +22,10 @@ type InquiryModel struct {
 
 // Begin opens a session of kind ask.
 func (j InquiryModel) Begin(ctx context.Context, m inquiry.Matter) (inquiry.Talk, error) {
-	o := gateway.Opening{
+	return open(ctx, j.DB, j.Gateway, gateway.Opening{
 		AccountID: m.AccountID, RepoID: m.RepoID, RequestedBy: m.RequestedBy, Trigger: "question", Kind: "ask", MaxTokens: maxReply,
 		Longest: 10 * time.Minute,
-	}
-	if err := choose(ctx, j.DB, &o); err != nil {
-		return nil, err
-	}
-	talk, err := j.Gateway.Open(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return talk, nil
+	})
 }
 
 // InquiryPages implements inquiry.Pages.

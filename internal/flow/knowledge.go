@@ -30,17 +30,9 @@ type PageModel struct {
 
 // Begin opens a session of kind kb.
 func (j PageModel) Begin(ctx context.Context, accountID, repoID string) (kb.Talk, error) {
-	o := gateway.Opening{
+	return open(ctx, j.DB, j.Gateway, gateway.Opening{
 		AccountID: accountID, RepoID: repoID, Trigger: "knowledge", Kind: task.KindKB, MaxTokens: maxOpinion, Longest: 10 * time.Minute,
-	}
-	if err := choose(ctx, j.DB, &o); err != nil {
-		return nil, err
-	}
-	talk, err := j.Gateway.Open(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return talk, nil
+	})
 }
 
 // PageTasks implements kb.Tasks.
