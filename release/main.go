@@ -79,16 +79,19 @@ func (r *release) run(key string, unsigned bool, bases string, targets []string)
 	if err := r.installer(); err != nil {
 		return err
 	}
+	if err := r.same(); err != nil {
+		return err
+	}
 	return r.seal()
 }
 
 // target makes what is handed out for one system and processor.
 func (r *release) target(target, bases string) error {
 	b, err := r.build(target)
+	defer os.RemoveAll(b.folder)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(b.folder)
 	if err := r.archive(b); err != nil {
 		return err
 	}

@@ -215,6 +215,32 @@ func TestRefusals(t *testing.T) {
 	refused(checkout{version: "v1.2.3"}, key, "has changes, so its version")
 }
 
+// TestCheckoutChangesMeanwhile holds that nothing is signed if somebody works in the checkout while a
+// release is made of it.
+func TestCheckoutChangesMeanwhile(t *testing.T) {
+	t.Parallel()
+	source := toy(t)
+	key, _ := secretKey(t)
+	bill := filepath.Join(source, "internal/proof/sbom/main.go")
+	text, err := os.ReadFile(bill)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The checkout's own programs run while it is built.
+	text = bytes.Replace(text, []byte("func main() {"), []byte("func main() {\n\tos.WriteFile(\"new\", nil, 0o644)"), 1)
+	if err := os.WriteFile(bill, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	git(t, source, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qam", "changes itself")
+	r := release{checkout: checkout{source: source, version: "v1.2.3"}, into: t.TempDir()}
+	if err := r.run(key, false, "", here); err == nil || !strings.Contains(err.Error(), "has changes") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(r.into, "SHA256SUMS")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it has sums: %v", err)
+	}
+}
+
 // TestVersions holds where a version comes from, and that a trial cannot pass for a release.
 func TestVersions(t *testing.T) {
 	t.Parallel()
