@@ -31,6 +31,8 @@ type release struct {
 	into string
 	key  *signer  // nil: nothing is signed
 	made []string // names of files in into
+
+	pages map[string][]byte // of the manual, compressed, by name; nil: not written yet
 }
 
 func main() {
