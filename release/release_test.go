@@ -183,6 +183,37 @@ func read(t *testing.T, dir string) map[string][]byte {
 	return out
 }
 
+// TestChangelog holds that a deb has the changelog that Debian wants, of the version that the package
+// calls itself.
+func TestChangelog(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"v1.2.3", "v1.3.0-rc.1"} {
+		b := built{folder: t.TempDir(), system: "linux", machine: "amd64"}
+		b.program = filepath.Join(b.folder, "yardmaster")
+		if err := os.WriteFile(b.program, []byte("program"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		r := release{checkout: checkout{source: "..", version: version}, into: t.TempDir()}
+		if err := r.pack(b, "deb", "/lib/systemd/system/"); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(filepath.Join(b.folder, "packed-changelog.Debian.gz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		unzipped, err := gzip.NewReader(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(unzipped)
+		is := strings.TrimSuffix(strings.TrimPrefix(r.made[0], "yardmaster_"), "_amd64.deb")
+		if err != nil || !strings.HasPrefix(string(text), "yardmaster ("+is+") ") {
+			t.Errorf("%s: %v, %q", r.made[0], err, text)
+		}
+	}
+}
+
 // TestRefusals holds that nothing is made from what nobody could name afterwards.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
