@@ -236,6 +236,13 @@ func TestRefusals(t *testing.T) {
 	refused(checkout{version: "v1.2.3+mine"}, key, "no version such as")
 	refused(checkout{version: "v1.2.3"}, "", "is signed")
 	refused(checkout{version: "v1.2.3"}, filepath.Join(source, "LICENSE"), "the secret key")
+	r := release{checkout: checkout{source: source, version: "v1.2.3"}, into: into}
+	if err := r.run(key, false, t.TempDir(), here); err == nil || !strings.Contains(err.Error(), "no image can be made for linux/amd64") {
+		t.Errorf("without bases: %v", err)
+	}
+	if made, _ := os.ReadDir(into); len(made) > 0 {
+		t.Errorf("%d files were made without bases", len(made))
+	}
 	if err := errors.Join(os.MkdirAll(into, 0o755), os.WriteFile(filepath.Join(into, "old"), nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
