@@ -135,7 +135,7 @@ func boxCommands() []tree.Command {
 			Done: "It is cut off; what it was doing begins again elsewhere.",
 			Next: "yardmaster box join on the machine enrolls it anew."},
 		act.Act{Words: "box enroll", Summary: "mint a one-time enrollment token for another machine, and the line that joins it", Op: "box.add",
-			Next: "Run the line of join on that machine, within the hour."},
+			Next: "Run the line of join on that machine, within the hour. Then it is in: yardmaster box list"},
 	)...)
 }
 
