@@ -85,8 +85,12 @@ func (r *release) goes(args ...string) ([]byte, error) {
 	return cmd.Output()
 }
 
-// manual has the program write its pages: on another machine than it is for, one for this machine.
+// manual has the program write its pages, which are the same for each target: on another machine
+// than it is for, one for this machine.
 func (r *release) manual(b built) (map[string][]byte, error) {
+	if r.pages != nil {
+		return r.pages, nil
+	}
 	program := b.program
 	if b.system != runtime.GOOS || b.machine != runtime.GOARCH {
 		program = filepath.Join(b.folder, "here")
@@ -114,6 +118,7 @@ func (r *release) manual(b built) (map[string][]byte, error) {
 			return nil, err
 		}
 	}
+	r.pages = pages
 	return pages, nil
 }
 

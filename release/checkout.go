@@ -46,6 +46,21 @@ func (c *checkout) identify() error {
 	return c.timed(at)
 }
 
+// same refuses a checkout that has become another one since it was identified: a release takes minutes.
+func (c *checkout) same() error {
+	if c.dirty {
+		return nil
+	}
+	now := checkout{source: c.source, version: c.version}
+	if err := now.identify(); err != nil {
+		return err
+	}
+	if now.commit != c.commit {
+		return fmt.Errorf("the checkout was at %.12s when this began, and is at %.12s", c.commit, now.commit)
+	}
+	return nil
+}
+
 func (c *checkout) timed(at string) error {
 	seconds, err := strconv.ParseInt(at, 10, 64)
 	if err != nil {

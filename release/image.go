@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -17,6 +19,29 @@ import (
 
 // nobody else has this number. It is no name, since a kubelet refuses names under runAsNonRoot.
 const user = 65532
+
+var kinds = []string{"server", "box"}
+
+// baseOf is the tar of what lies below the program in an image.
+func baseOf(folder, kind, machine string) string {
+	return filepath.Join(folder, kind+"-"+machine+".tar")
+}
+
+// below refuses a folder that lacks one of the bases, before anything is built.
+func below(folder string, targets []string) error {
+	for _, target := range targets {
+		machine, linux := strings.CutPrefix(target, "linux/")
+		for _, kind := range kinds {
+			if folder == "" || !linux {
+				continue
+			}
+			if _, err := os.Stat(baseOf(folder, kind, machine)); err != nil {
+				return fmt.Errorf("no image can be made for %s, as scripts/image-bases has not been run for it: %w", target, err)
+			}
+		}
+	}
+	return nil
+}
 
 // image puts the program on packages of Debian, which are in a tar, and writes what `docker load`
 // reads. No daemon is asked.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,6 +68,22 @@ func TestImages(t *testing.T) {
 			if is, there := found[name]; !there || is != owner {
 				t.Errorf("%s: %s is of %d (%v), not of %d", kind, name, is, there, owner)
 			}
+		}
+	}
+}
+
+// TestComposePublishes holds that people and boxes reach what the image of the server listens at.
+func TestComposePublishes(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("files/compose.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r release
+	for port := range r.config("server").ExposedPorts {
+		port, _, _ = strings.Cut(port, "/")
+		if !strings.Contains(string(text), `"127.0.0.1:`+port+":"+port+`"`) {
+			t.Errorf("the port %s is not published", port)
 		}
 	}
 }

@@ -15,6 +15,7 @@ type machine struct {
 	t         *testing.T
 	bin, into string
 	from      string // address of the releases
+	home      string // where the script is run
 }
 
 // tools are what install.sh wants of a machine, beside what checks a signature.
@@ -25,7 +26,7 @@ var tools = []string{
 
 func newMachine(t *testing.T, from string, judges ...string) machine {
 	t.Helper()
-	m := machine{t: t, bin: t.TempDir(), into: t.TempDir(), from: from}
+	m := machine{t: t, bin: t.TempDir(), into: t.TempDir(), from: from, home: t.TempDir()}
 	for _, name := range append(judges, tools...) {
 		path, err := exec.LookPath(name)
 		if err != nil {
@@ -41,7 +42,7 @@ func newMachine(t *testing.T, from string, judges ...string) machine {
 // install runs the script of a release against the files of a folder.
 func (m machine) install(script, folder string, args ...string) (string, error) {
 	cmd := exec.Command("sh", append([]string{script, m.from + folder, m.into}, args...)...)
-	cmd.Env = []string{"PATH=" + m.bin, "HOME=" + m.t.TempDir(), "TMPDIR=" + m.t.TempDir()}
+	cmd.Dir, cmd.Env = m.home, []string{"PATH=" + m.bin, "HOME=" + m.home, "TMPDIR=" + m.t.TempDir()}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -102,6 +103,11 @@ func TestInstall(t *testing.T) {
 	m.installs(script("v1.3.0"), "v1.3.0", "yardmaster v1.3.0")
 	m.refuses(script("v1.2.3"), "v1.2.3", "v1.3.0 is installed, which is newer")
 	m.refuses(script("v1.3.0"), "v1.3.0-rc.1", "v1.3.0 is installed, which is newer", "v1.3.0-rc.1")
+	m.into = "bin" // beside where the script is run
+	m.installs(script("v1.3.0"), "v1.3.0", "yardmaster v1.3.0")
+	if _, err := os.Stat(filepath.Join(m.home, "bin/yardmaster")); err != nil {
+		t.Error(err)
+	}
 
 	bare := newMachine(t, server.URL+"/")
 	bare.refuses(script("v1.3.0"), "v1.3.0", "minisign or openssl is needed")

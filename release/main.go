@@ -31,6 +31,8 @@ type release struct {
 	into string
 	key  *signer  // nil: nothing is signed
 	made []string // names of files in into
+
+	pages map[string][]byte // of the manual, compressed, by name; nil: not written yet
 }
 
 func main() {
@@ -69,6 +71,9 @@ func (r *release) run(key string, unsigned bool, bases string, targets []string)
 	if there, err := os.ReadDir(r.into); err != nil || len(there) > 0 {
 		return errors.Join(err, fmt.Errorf("%s is not empty: what lies there would pass for a part of the release", r.into))
 	}
+	if err := below(bases, targets); err != nil {
+		return err
+	}
 	for _, target := range targets {
 		began := time.Now()
 		if err := r.target(target, bases); err != nil {
@@ -79,16 +84,19 @@ func (r *release) run(key string, unsigned bool, bases string, targets []string)
 	if err := r.installer(); err != nil {
 		return err
 	}
+	if err := r.same(); err != nil {
+		return err
+	}
 	return r.seal()
 }
 
 // target makes what is handed out for one system and processor.
 func (r *release) target(target, bases string) error {
 	b, err := r.build(target)
+	defer os.RemoveAll(b.folder)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(b.folder)
 	if err := r.archive(b); err != nil {
 		return err
 	}
@@ -101,8 +109,8 @@ func (r *release) target(target, bases string) error {
 	if bases == "" {
 		return nil
 	}
-	for _, kind := range []string{"server", "box"} {
-		if err := r.image(b, kind, filepath.Join(bases, kind+"-"+b.machine+".tar")); err != nil {
+	for _, kind := range kinds {
+		if err := r.image(b, kind, baseOf(bases, kind, b.machine)); err != nil {
 			return err
 		}
 	}

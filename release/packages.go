@@ -92,7 +92,7 @@ func (r *release) contents(b built, kind, units string) (out files.Contents, err
 	}
 	if kind == "deb" {
 		add(in("lintian-overrides"), "/usr/share/lintian/overrides/yardmaster", 0o644)
-		if written["/usr/share/doc/yardmaster/changelog.gz"], err = zipped([]byte(r.changelog())); err != nil {
+		if written["/usr/share/doc/yardmaster/changelog.Debian.gz"], err = zipped([]byte(r.changelog())); err != nil {
 			return nil, err
 		}
 	}
@@ -109,6 +109,6 @@ func (r *release) contents(b built, kind, units string) (out files.Contents, err
 
 // changelog is what Debian wants of a package. What has changed is in the repository.
 func (r *release) changelog() string {
-	return fmt.Sprintf("yardmaster (%s) stable; urgency=medium\n\n  * Release %s, from commit %.12s.\n\n -- Yardmaster <release@example.com>  %s\n",
+	return fmt.Sprintf("yardmaster (%s-1) stable; urgency=medium\n\n  * Release %s, from commit %.12s.\n\n -- Yardmaster <release@example.com>  %s\n",
 		strings.ReplaceAll(r.number(), "-", "~"), r.version, r.commit, r.at.Format(time.RFC1123Z))
 }

@@ -183,6 +183,37 @@ func read(t *testing.T, dir string) map[string][]byte {
 	return out
 }
 
+// TestChangelog holds that a deb has the changelog that Debian wants, of the version that the package
+// calls itself.
+func TestChangelog(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"v1.2.3", "v1.3.0-rc.1"} {
+		b := built{folder: t.TempDir(), system: "linux", machine: "amd64"}
+		b.program = filepath.Join(b.folder, "yardmaster")
+		if err := os.WriteFile(b.program, []byte("program"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		r := release{checkout: checkout{source: "..", version: version}, into: t.TempDir()}
+		if err := r.pack(b, "deb", "/lib/systemd/system/"); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(filepath.Join(b.folder, "packed-changelog.Debian.gz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		unzipped, err := gzip.NewReader(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(unzipped)
+		is := strings.TrimSuffix(strings.TrimPrefix(r.made[0], "yardmaster_"), "_amd64.deb")
+		if err != nil || !strings.HasPrefix(string(text), "yardmaster ("+is+") ") {
+			t.Errorf("%s: %v, %q", r.made[0], err, text)
+		}
+	}
+}
+
 // TestRefusals holds that nothing is made from what nobody could name afterwards.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
@@ -205,6 +236,13 @@ func TestRefusals(t *testing.T) {
 	refused(checkout{version: "v1.2.3+mine"}, key, "no version such as")
 	refused(checkout{version: "v1.2.3"}, "", "is signed")
 	refused(checkout{version: "v1.2.3"}, filepath.Join(source, "LICENSE"), "the secret key")
+	r := release{checkout: checkout{source: source, version: "v1.2.3"}, into: into}
+	if err := r.run(key, false, t.TempDir(), here); err == nil || !strings.Contains(err.Error(), "no image can be made for linux/amd64") {
+		t.Errorf("without bases: %v", err)
+	}
+	if made, _ := os.ReadDir(into); len(made) > 0 {
+		t.Errorf("%d files were made without bases", len(made))
+	}
 	if err := errors.Join(os.MkdirAll(into, 0o755), os.WriteFile(filepath.Join(into, "old"), nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
@@ -213,6 +251,32 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(checkout{version: "v1.2.3"}, key, "has changes, so its version")
+}
+
+// TestCheckoutChangesMeanwhile holds that nothing is signed if somebody works in the checkout while a
+// release is made of it.
+func TestCheckoutChangesMeanwhile(t *testing.T) {
+	t.Parallel()
+	source := toy(t)
+	key, _ := secretKey(t)
+	bill := filepath.Join(source, "internal/proof/sbom/main.go")
+	text, err := os.ReadFile(bill)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The checkout's own programs run while it is built.
+	text = bytes.Replace(text, []byte("func main() {"), []byte("func main() {\n\tos.WriteFile(\"new\", nil, 0o644)"), 1)
+	if err := os.WriteFile(bill, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	git(t, source, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qam", "changes itself")
+	r := release{checkout: checkout{source: source, version: "v1.2.3"}, into: t.TempDir()}
+	if err := r.run(key, false, "", here); err == nil || !strings.Contains(err.Error(), "has changes") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(r.into, "SHA256SUMS")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it has sums: %v", err)
+	}
 }
 
 // TestVersions holds where a version comes from, and that a trial cannot pass for a release.

@@ -40,4 +40,5 @@ func TestDoctorAsksForHealth(t *testing.T) {
 	}
 	newPerson(t, "NO_COLOR=1").holds("doctor --address http://127.0.0.1:1", exit.CodeNoAnswer)
 	newPerson(t, "NO_COLOR=1").holds("doctor --address 127.0.0.1:8080", exit.CodeMisused, "as http://127.0.0.1:8080")
+	newPerson(t, "NO_COLOR=1").holds("doctor --json ok --address "+s.URL, exit.CodeMisused, "by the exit code alone")
 }

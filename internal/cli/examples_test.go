@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"io"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/tree"
 )
 
 // exampleLine is the part of an example that is a command line of this program.
@@ -98,4 +102,21 @@ func TestStatusMembers(t *testing.T) {
 	if got := statusMembers(); !slices.Equal(got, want) {
 		t.Errorf("the members of the status are %q", got)
 	}
+}
+
+// Every command says in a line what it is for, and so does every word that commands begin with.
+func TestEveryCommandIsDescribed(t *testing.T) {
+	t.Parallel()
+	var all func(*cobra.Command)
+	all = func(c *cobra.Command) {
+		if c.Short == "" {
+			t.Errorf("nothing says what %s is", c.CommandPath())
+			return
+		}
+		tree.Describe(io.Discard, c)
+		for _, sub := range c.Commands() {
+			all(sub)
+		}
+	}
+	all(wholeTree())
 }

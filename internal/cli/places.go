@@ -134,8 +134,8 @@ func boxCommands() []tree.Command {
 		act.Act{Words: "box revoke", Args: "ID", Summary: "cut it off for good, at once", Op: "box.revoke", Of: boxes,
 			Done: "It is cut off; what it was doing begins again elsewhere.",
 			Next: "yardmaster box join on the machine enrolls it anew."},
-		act.Act{Words: "box enroll", Summary: "mint a one-time enrollment token for another machine", Op: "box.add",
-			Next: "On the machine: yardmaster box join --url ADDRESS --token TOKEN"},
+		act.Act{Words: "box enroll", Summary: "mint a one-time enrollment token for another machine, and the line that joins it", Op: "box.add",
+			Next: "Run the line of join on that machine, within the hour. Then it is in: yardmaster box list"},
 	)...)
 }
 

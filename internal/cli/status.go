@@ -16,6 +16,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/machine"
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
@@ -259,7 +260,10 @@ func defineDoctor(fl *flag.FlagSet) tree.Action {
 		if err := o.Check(); err != nil {
 			return err
 		}
-		if *address != "" {
+		switch {
+		case *address != "" && o.ForPrograms():
+			return exit.Misused("--address answers by the exit code alone: leave --json, --jq, --template and -o out")
+		case *address != "":
 			return askHealth(ctx, *address)
 		}
 		s, bad := screen.Out(), 0

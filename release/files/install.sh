@@ -18,6 +18,7 @@ die() {
 [ $# -ge 1 ] || die "say where the release is: install.sh ADDRESS [FOLDER [VERSION]]"
 from=${1%/}
 into=${2:-/usr/local/bin}
+case $into in /*) ;; *) into=$PWD/$into ;; esac
 version=v$(printf %s "${3:-$version}" | sed 's/^v//')
 
 # A server that sends without an end must not fill the disk.

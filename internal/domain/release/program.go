@@ -46,17 +46,23 @@ type Program struct {
 
 func (s *Service) program(ctx context.Context, in programIn) (out Program, err error) {
 	r, err := s.handed(ctx, in.ID)
-	if err == nil && r.StoredAt == nil { // it is this program
-		err = s.Stock(ctx, r.Channel, r.Version)
-	}
-	if errors.Is(err, blob.ErrOff) {
-		err = fault.Reason("release-not-stored", "This installation keeps no objects.").Because(err)
-	}
 	if err != nil {
 		return out, err
 	}
-	out.URL, err = s.Objects.PresignGet(ctx, object(r.SHA256), "yardmaster-"+strings.ReplaceAll(r.Target, "/", "-"), addressLife)
+	if out.URL, err = s.address(ctx, r); errors.Is(err, blob.ErrOff) {
+		err = fault.Reason("release-not-stored", "This installation keeps no objects.").Because(err)
+	}
 	return out, err
+}
+
+// address is where the bytes of a release are for a while. If it is this program, they are stored first.
+func (s *Service) address(ctx context.Context, r row) (string, error) {
+	if r.StoredAt == nil {
+		if err := s.Stock(ctx, r.Channel, r.Version); err != nil {
+			return "", err
+		}
+	}
+	return s.Objects.PresignGet(ctx, object(r.SHA256), "yardmaster-"+strings.ReplaceAll(r.Target, "/", "-"), addressLife)
 }
 
 // handed is a release that a box may take.
@@ -96,18 +102,14 @@ func (s *Service) Own(ctx context.Context) (out []Place, err error) {
 		if slices.ContainsFunc(out, func(p Place) bool { return p.Target == r.Target }) || r.StoredAt == nil && !s.own(r) {
 			continue
 		}
-		err := s.Stock(ctx, r.Channel, r.Version) // if it is this program
-		p := Place{Target: r.Target, SHA256: r.SHA256}
-		if err == nil {
-			p.URL, err = s.Objects.PresignGet(ctx, object(r.SHA256), "yardmaster-"+strings.ReplaceAll(r.Target, "/", "-"), addressLife)
-		}
+		url, err := s.address(ctx, r)
 		switch {
 		case errors.Is(err, blob.ErrOff):
 			return nil, nil
 		case err != nil:
 			s.Logger.Warn("a program cannot be handed to machines that join", "target", r.Target, "error", err)
 		default:
-			out = append(out, p)
+			out = append(out, Place{Target: r.Target, URL: url, SHA256: r.SHA256})
 		}
 	}
 	return out, nil
