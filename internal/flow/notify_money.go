@@ -46,14 +46,13 @@ func (n Notify) nearlySpent(tx *db.Tx, e event.Recorded) (out notification.Notic
 	return out, true, nil
 }
 
-// paymentFailed: owners and admins hear that a card has failed, and until when nothing changes.
+// paymentFailed: owners and admins hear that a card has failed, once: not of each of its tries.
 func (n Notify) paymentFailed(tx *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {
 	d, err := payment.ChangedEvent.Decode(e)
-	if err != nil || d.FailedAt == nil || !d.InForce {
+	if err != nil || d.FailedAt == nil || d.FailedAt.Before(e.At) || !d.InForce {
 		return out, false, err
 	}
-	return payNotice(tx, e, "A payment has failed", "Nothing changes for now: it is tried again. Look after the card before what "+
-		"is paid for ends.")
+	return payNotice(tx, e, "A payment has failed", "Nothing changes for now. Look after the card before what is paid for ends.")
 }
 
 // graceEnds: and that this is soon over.
