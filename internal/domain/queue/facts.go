@@ -50,10 +50,17 @@ func (f *facts) need(t *task.Row) (Need, bool) {
 func (f *facts) passOver(t *task.Row) bool {
 	n, _ := f.need(t)
 	r, ok := n.rests(t)
-	if ok && (f.wake.IsZero() || r.Until.Before(f.wake)) {
-		f.wake = r.Until
+	if ok {
+		f.waits(r)
 	}
 	return ok
+}
+
+// waits notes that a claim passes over tasks until a rest ends.
+func (f *facts) waits(r Rest) {
+	if f.wake.IsZero() || r.Until.Before(f.wake) {
+		f.wake = r.Until
+	}
 }
 
 // newFacts returns facts that hold only the number of seats.
