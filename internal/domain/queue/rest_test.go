@@ -144,6 +144,13 @@ func TestOwnKeyServesBehindOthers(t *testing.T) {
 			return err
 		})
 		waits(false)
+		st := f.call("acme", "GET", "/v1/queue/status", nil, 200)
+		if held := st["data"].([]any); st["claimable"] != 1.0 || len(held) != 1 || held[0].(object)["count"] != heads+2.0 {
+			t.Errorf("queue status %v", st)
+		}
+		if _, waiting := f.agree(); waiting != heads+2 {
+			t.Errorf("%d tasks wait for a person", waiting)
+		}
 		if got := f.claim(); got != his {
 			t.Errorf("claimed %q, want that of the person", got)
 		}
