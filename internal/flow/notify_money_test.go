@@ -32,8 +32,9 @@ func TestNearlySpentSaysWhose(t *testing.T) {
 			{budget.Plan, "gone", "a plan's budget are", []string{"rita"}},
 		} {
 			err := tx.As("thrifty", func() error {
-				data := `{"scope": "` + x.scope + `", "usd": 0.005, "spent_usd": "0.004"}`
-				n, ok, err := Notify{}.nearlySpent(tx, event.Recorded{Kind: budget.NearlySpentEvent.Name(), Object: x.ref, Data: []byte(data)})
+				e := event.Recorded{Kind: budget.NearlySpentEvent.Name(), Object: x.ref}
+				e.Data = []byte(`{"scope": "` + x.scope + `", "usd": 0.005, "spent_usd": "0.004"}`)
+				n, ok, err := Notify{}.nearlySpent(tx, e)
 				if !ok || !strings.Contains(n.Title, x.title) || !slices.Equal(n.To, x.to) {
 					t.Errorf("%s of %s: %q to %q", x.scope, x.ref, n.Title, n.To)
 				}

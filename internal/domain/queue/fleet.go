@@ -80,7 +80,10 @@ func (n Need) restIn(repoID string) Rest {
 // one of them may go over a key of their own.
 func (n Need) rests(t *task.Row) (Rest, bool) {
 	out := n.restIn(t.RepoID)
-	own := t.ID == "" && t.RequestedBy == nil && len(n.Own) > 0 || t.RequestedBy != nil && !t.Unbound && slices.Contains(n.Own, *t.RequestedBy)
+	own := t.ID == "" && len(n.Own) > 0 // one of several people may have it
+	if t.RequestedBy != nil {
+		own = !t.Unbound && slices.Contains(n.Own, *t.RequestedBy)
+	}
 	return out, !out.Until.IsZero() && !own
 }
 
