@@ -356,7 +356,7 @@ func (a *App) wire() parts {
 		BaseURL: a.base, Logger: a.log,
 	}))
 	p.review = add(&p, review.New(review.Needs{
-		DB: a.db, Due: a.due, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Pulls: flow.ReviewPulls{Pulls: p.pull},
+		DB: a.db, Due: a.due, Hosts: a.hosts, Logger: a.log, Pulls: flow.ReviewPulls{Pulls: p.pull},
 		Tasks: flow.ReviewTasks{Tasks: p.task, Hosts: a.hosts}, Models: flow.ReviewModels{}, Poster: review.NewAtHost(review.HostNeeds{
 			DB: a.db, Hub: a.hub, Hosts: a.hosts, Intents: intents, Page: p.pull,
 		}),

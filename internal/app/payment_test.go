@@ -44,15 +44,18 @@ func TestPaymentCoversPrivateRepositories(t *testing.T) {
 		end := time.Now().Add(24 * time.Hour)
 		far.Has("cus_till1", till.Subscription{ID: "sub_1", Status: "active", Price: "price_seat", Quantity: 3, PeriodEnd: end},
 			till.Subscription{ID: "sub_2", Status: "active", Price: "price_donor", Quantity: 1, PeriodEnd: end})
-		body := till.Event("evt_1", "customer.subscription.created", "cus_till1")
-		for _, kind := range []string{"accepted", "known"} {
+		nudge := func(id, want string) {
+			t.Helper()
+			body := till.Event(id, "customer.subscription.created", "cus_till1")
 			var out struct{ Kind string }
 			decode(t, y.send("POST", "/v1/billing/stripe/webhook", "", string(body),
 				"Stripe-Signature", till.Sign(body, till.Secret, time.Now())).want(http.StatusOK), &out)
-			if out.Kind != kind {
-				t.Errorf("the event is %s, not %s", out.Kind, kind)
+			if out.Kind != want {
+				t.Errorf("the event is %s, not %s", out.Kind, want)
 			}
 		}
+		nudge("evt_1", "accepted")
+		nudge("evt_1", "known")
 		patience.Until(t, "what was paid counts", func() bool {
 			var now billing
 			decode(t, y.send("GET", "/v1/billing", y.owner, "").want(200), &now)
@@ -63,5 +66,42 @@ func TestPaymentCoversPrivateRepositories(t *testing.T) {
 		if !bytes.Contains(told.body, []byte("billing.plan_changed")) || bytes.Contains(told.body, []byte("canary")) {
 			t.Errorf("the record is %s", told.body)
 		}
+		failuresAreToldOnce(y, far, nudge, end)
 	})
+}
+
+// failuresAreToldOnce: who decides hears that a payment has failed, and nothing more of it while
+// its tries fail.
+func failuresAreToldOnce(y *yard, far *till.Till, nudge func(eventID, want string), end time.Time) {
+	for _, now := range []struct{ seats, donor string }{{"past_due", "active"}, {"unpaid", "active"}, {"unpaid", "past_due"}} {
+		far.Has("cus_till1", till.Subscription{ID: "sub_1", Status: now.seats, Price: "price_seat", Quantity: 3, PeriodEnd: end},
+			till.Subscription{ID: "sub_2", Status: now.donor, Price: "price_donor", Quantity: 1, PeriodEnd: end})
+		nudge("evt_"+now.seats+now.donor, "accepted")
+		patience.Until(y.t, now.seats+" and "+now.donor+" are read", func() bool {
+			var out struct {
+				Subscriptions []struct{ Kind, Status string }
+			}
+			decode(y.t, y.send("GET", "/v1/billing", y.owner, "").want(200), &out)
+			is := map[string]string{}
+			for _, s := range out.Subscriptions {
+				is[s.Kind] = s.Status
+			}
+			return is["seats"] == now.seats && is["oss_donor"] == now.donor
+		})
+	}
+	var inbox struct {
+		Data []struct {
+			Title string
+			Count int
+		}
+	}
+	patience.Until(y.t, "both failures are told", func() bool {
+		decode(y.t, y.send("GET", "/v1/notifications", y.owner, "").want(200), &inbox)
+		return len(inbox.Data) == 2
+	})
+	for _, n := range inbox.Data {
+		if n.Title != "A payment has failed" || n.Count != 1 {
+			y.t.Errorf("told %d times: %s", n.Count, n.Title)
+		}
+	}
 }

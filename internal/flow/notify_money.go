@@ -8,7 +8,10 @@ import (
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/payment"
+	"yardmaster/internal/domain/people"
+	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/event"
+	"yardmaster/internal/money"
 	"yardmaster/internal/policy"
 )
 
@@ -31,10 +34,13 @@ func (n Notify) nearlySpent(tx *db.Tx, e event.Recorded) (out notification.Notic
 	if err != nil {
 		return out, false, err
 	}
-	whose := map[string]string{budget.Account: "the account's budget", budget.Member: "a member's budget", budget.Plan: "a plan's budget"}
+	whose, err := limited(tx, d.Scope, e.Object)
+	if err != nil {
+		return out, false, err
+	}
 	out = notification.Notice{
 		Kind: notification.Spending, Noun: nounBudget, Subject: e.Object, Path: "/ui/usage",
-		Title: fmt.Sprintf("Four fifths of %s are spent: %s of %.2f US dollars", whose[d.Scope], d.Spent, d.USD),
+		Title: fmt.Sprintf("Four fifths of %s are spent: %s of %s US dollars", whose, d.Spent, money.Dollars(*money.Micros(&d.USD))),
 		Text:  "Work that it has no room for is held. Raise it, or leave it so.",
 	}
 	if out.To, err = deciders(tx, nil, policy.ReadAccount); err != nil {
@@ -46,14 +52,32 @@ func (n Notify) nearlySpent(tx *db.Tx, e event.Recorded) (out notification.Notic
 	return out, true, nil
 }
 
-// paymentFailed: owners and admins hear that a card has failed, and until when nothing changes.
+// limited is whose limit one is, by the id of that.
+func limited(tx *db.Tx, scope, ref string) (string, error) {
+	switch scope {
+	case budget.Member:
+		u, ok, err := people.UserByID(tx, ref)
+		if ok {
+			return "the budget of " + u.Login, err
+		}
+		return "a member's budget", err
+	case budget.Plan:
+		p, ok, err := plan.BriefOf(tx, ref)
+		if ok {
+			return "the budget of the plan “" + p.Title + "”", err
+		}
+		return "a plan's budget", err
+	}
+	return "the account's budget", nil
+}
+
+// paymentFailed: owners and admins hear that a card has failed, once: not of each of its tries.
 func (n Notify) paymentFailed(tx *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {
 	d, err := payment.ChangedEvent.Decode(e)
-	if err != nil || d.FailedAt == nil || !d.InForce {
+	if err != nil || d.FailedAt == nil || d.FailedAt.Before(e.At) || !d.InForce {
 		return out, false, err
 	}
-	return payNotice(tx, e, "A payment has failed", "Nothing changes for now: it is tried again. Look after the card before what "+
-		"is paid for ends.")
+	return payNotice(tx, e, "A payment has failed", "Nothing changes for now. Look after the card before what is paid for ends.")
 }
 
 // graceEnds: and that this is soon over.

@@ -68,15 +68,18 @@ var warned = db.Q[string](`SELECT data FROM audit WHERE account_id = $1 AND kind
 func TestNearlySpent(t *testing.T) {
 	t.Parallel()
 	onBoth(t, map[string]int64{Account: 10_000_000, "operator": 100_000_000}, func(t *testing.T, w *world) {
-		spend := func(micros int64) {
+		on := func(scope, ref string, micros int64) {
 			w.write(func(tx *db.Tx) error {
-				of := openMeterArgs{AccountID: "acme", Scope: Account, Ref: "acme", Period: month(tx.Now)}
+				of := openMeterArgs{AccountID: "acme", Scope: scope, Ref: ref, Period: month(tx.Now)}
+				if scope == Plan {
+					of.Period = ""
+				}
 				_, err := openMeter.Exec(tx, of)
-				more := moveMeterArgs{AccountID: "acme", Scope: Account, Ref: "acme", Period: of.Period, Spent: micros}
-				_, err1 := moveMeter.Exec(tx, more)
+				_, err1 := moveMeter.Exec(tx, moveMeterArgs{AccountID: "acme", Scope: scope, Ref: ref, Period: of.Period, Spent: micros})
 				return errors.Join(err, err1)
 			})
 		}
+		spend := func(micros int64) { on(Account, "acme", micros) }
 		told := func(want int, words string) {
 			t.Helper()
 			for _, node := range []*Service{w.node(), w.node()} {
@@ -102,5 +105,10 @@ func TestNearlySpent(t *testing.T) {
 		told(2, `"usd":12}`)
 		spend(70_000_000)
 		told(3, `"usd":100}`)
+		for i, scope := range []string{Member, Plan} {
+			w.write(func(tx *db.Tx) error { return storeLimit(tx, scope, "x", new(int64(5_000_000))) })
+			on(scope, "x", 4_000_000)
+			told(4+i, `"scope":"`+scope+`"`)
+		}
 	})
 }

@@ -10,8 +10,6 @@ import (
 	"yardmaster/internal/money"
 )
 
-// sheetKinds are what a sheet may have a row for each day of.
-
 // sheet is what was spent on each day of a month, by one kind of parts, as CSV.
 func (s *Service) sheet(tx *db.Tx, by string, from, to int64) (string, error) {
 	rows := []partRow{}

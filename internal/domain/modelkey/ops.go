@@ -180,7 +180,8 @@ func (s *Service) insert(tx *db.Tx, user string, secret secretIn, use useIn, pri
 	return find(tx, user, keyID)
 }
 
-// wake has the queue of tx.Account looked at again: tasks may wait for a key.
+// wake has the queue of tx.Account looked at again: tasks may wait for a key, or for one that a
+// person likes better.
 func (s *Service) wake(tx *db.Tx) {
 	s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""))
 }

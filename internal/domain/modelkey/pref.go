@@ -146,6 +146,7 @@ func (s *Service) prefSet(ctx context.Context, in prefIn) (out LLMPref, err erro
 		if out, err = readPref(tx, user); err != nil {
 			return err
 		}
+		s.wake(tx)
 		return prefSetEvent.Record(tx, event.Subject{ID: user}, prefSetData{Provider: string(in.Provider), Model: model})
 	})
 	return out, err
@@ -153,7 +154,9 @@ func (s *Service) prefSet(ctx context.Context, in prefIn) (out LLMPref, err erro
 
 func (s *Service) prefClear(ctx context.Context, _ op.None) (out ClearedPref, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		out.Cleared, err = dropPrefOf(tx, personal(ctx))
+		if out.Cleared, err = dropPrefOf(tx, personal(ctx)); out.Cleared {
+			s.wake(tx)
+		}
 		return err
 	})
 	return out, err

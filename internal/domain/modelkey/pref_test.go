@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/event"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/proof/seed"
 )
@@ -48,8 +49,19 @@ func TestPreference(t *testing.T) {
 			f.call(200, who, "GET", "/v1/me/llm-pref", nil, &out)
 			return out
 		}
+		// What ann asked for may go over another key then than those that rest.
+		wakes := func(what string, do func()) {
+			t.Helper()
+			news := f.Hub.Watch(event.QueueTopic("acme"))
+			do()
+			select {
+			case <-news:
+			default:
+				t.Errorf("the queue is not looked at again when it is %s", what)
+			}
+		}
 		like := object{"provider": "anthropic", "model": "best"}
-		f.call(200, "acme/ann", "PUT", "/v1/me/llm-pref", like, nil)
+		wakes("set", func() { f.call(200, "acme/ann", "PUT", "/v1/me/llm-pref", like, nil) })
 		if out := get("acme/ann"); out.Provider == nil || *out.Provider != llm.Anthropic || *out.Model != "best" || out.Usable {
 			t.Errorf("without a key: %+v", out)
 		}
@@ -72,7 +84,8 @@ func TestPreference(t *testing.T) {
 			t.Errorf("the same once more is recorded: %s", again)
 		}
 		var c ClearedPref
-		if f.call(200, "acme/ann", "DELETE", "/v1/me/llm-pref", nil, &c); !c.Cleared || get("acme/ann").Provider != nil {
+		wakes("cleared", func() { f.call(200, "acme/ann", "DELETE", "/v1/me/llm-pref", nil, &c) })
+		if !c.Cleared || get("acme/ann").Provider != nil {
 			t.Errorf("cleared: %+v", c)
 		}
 	})

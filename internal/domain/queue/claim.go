@@ -119,15 +119,8 @@ func (s *Service) head(tx *db.Tx, f *facts, l lane, box *Box, lock bool) (*task.
 		f.passOver(&one)
 		return nil, nil
 	}
-	args := headArgs{l.AccountID, l.RepoID, l.Template, l.Priority, heads}
 	for {
-		var rows []task.Row
-		var err error
-		if box.Target == "user" {
-			rows, err = selectHeadBy.All(tx, headByArgs{args, box.OwnerID})
-		} else {
-			rows, err = selectHead.All(tx, args)
-		}
+		rows, err := f.first(tx, l.Lane, &one, box)
 		if err != nil {
 			return nil, err
 		}
@@ -161,6 +154,22 @@ func (s *Service) head(tx *db.Tx, f *facts, l lane, box *Box, lock bool) (*task.
 			return nil, nil
 		}
 	}
+}
+
+// first reads the first tasks of a lane that a box may have, for which one stands: those of its
+// owner, or, while the other keys rest, those of people who have one that serves.
+func (f *facts) first(tx *db.Tx, l task.Lane, one *task.Row, box *Box) ([]task.Row, error) {
+	args := headArgs{l.AccountID, l.RepoID, l.Template, l.Priority, heads}
+	n, _ := f.need(one)
+	rest := n.restIn(l.RepoID)
+	switch {
+	case box.Target == "user":
+		return selectHeadBy.All(tx, headByArgs{args, box.OwnerID})
+	case rest.Until.IsZero():
+		return selectHead.All(tx, args)
+	}
+	f.waits(rest) // the others do
+	return ownHead(tx, args, n.Own)
 }
 
 // Outlook tells whether there is work for a box, and if not, why, and when the first

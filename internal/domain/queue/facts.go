@@ -46,14 +46,32 @@ func (f *facts) need(t *task.Row) (Need, bool) {
 	return n, ok
 }
 
+// byPerson tells whether it matters who asked for a task: a box of a member serves the account, or
+// somebody has a key of their own that serves while the account's rest, as far as was learnt.
+func (f *facts) byPerson() bool {
+	for _, n := range f.Needs {
+		if len(n.Own) > 0 {
+			return true
+		}
+	}
+	return slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.Target == "user" })
+}
+
 // passOver notes why a claim passes over a task, if that is so because keys rest.
 func (f *facts) passOver(t *task.Row) bool {
 	n, _ := f.need(t)
 	r, ok := n.rests(t)
-	if ok && (f.wake.IsZero() || r.Until.Before(f.wake)) {
-		f.wake = r.Until
+	if ok {
+		f.waits(r)
 	}
 	return ok
+}
+
+// waits notes that a claim passes over tasks until a rest ends.
+func (f *facts) waits(r Rest) {
+	if f.wake.IsZero() || r.Until.Before(f.wake) {
+		f.wake = r.Until
+	}
 }
 
 // newFacts returns facts that hold only the number of seats.

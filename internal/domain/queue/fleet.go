@@ -67,15 +67,23 @@ func (n Need) lacksKey(repoID string) bool {
 	return n.NoKey != "" && !lent
 }
 
-// rests tells whether every key that fits a task rests, and until when: a run of it would be
-// parked at its first call. A row that stands for several tasks does not rest if one of them
-// may go over a key of its person.
-func (n Need) rests(t *task.Row) (Rest, bool) {
-	out := n.Rest
-	if lent, ok := n.Lent[t.RepoID]; ok && (n.NoKey != "" || lent.Until.Before(out.Until)) {
-		out = lent
+// restIn is the rest of the keys of an account, and of those that are lent for a repository.
+func (n Need) restIn(repoID string) Rest {
+	if lent, ok := n.Lent[repoID]; ok && (n.NoKey != "" || lent.Until.Before(n.Rest.Until)) {
+		return lent
 	}
-	own := t.ID == "" && len(n.Own) > 0 || t.RequestedBy != nil && !t.Unbound && slices.Contains(n.Own, *t.RequestedBy)
+	return n.Rest
+}
+
+// rests tells whether every key that fits a task rests, and until when: a run of it would be
+// parked at its first call. A row that stands for the tasks of several people does not rest if
+// one of them may go over a key of their own.
+func (n Need) rests(t *task.Row) (Rest, bool) {
+	out := n.restIn(t.RepoID)
+	own := t.ID == "" && len(n.Own) > 0 // one of several people may have it
+	if t.RequestedBy != nil {
+		own = !t.Unbound && slices.Contains(n.Own, *t.RequestedBy)
+	}
 	return out, !out.Until.IsZero() && !own
 }
 

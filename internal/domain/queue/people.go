@@ -51,7 +51,7 @@ type crew struct {
 }
 
 // crews lists the crews of the pending tasks of tx.Account. Their tasks are told apart by
-// person only if a box of a member serves the account, because only then it matters.
+// person only if that matters, see facts.byPerson.
 func crews(tx *db.Tx, byPerson bool) ([]crew, error) {
 	if byPerson {
 		return crewsByPerson.All(tx, tx.Account)
@@ -77,16 +77,12 @@ func (s *Service) heldCrews(tx *db.Tx, before time.Time) ([]crew, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := crews(tx, slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.Target == "user" }))
+	byPerson := f.byPerson()
+	all, rows, err := s.crewsOf(tx, f, byPerson)
+	if err == nil && !byPerson && f.byPerson() {
+		all, rows, err = s.crewsOf(tx, f, true)
+	}
 	if err != nil {
-		return nil, err
-	}
-	rows := make([]task.Row, len(all))
-	for i, c := range all {
-		rows[i] = sample(task.Lane{AccountID: tx.Account, RepoID: c.RepoID, Template: c.Template})
-		rows[i].RequestedBy = c.RequestedBy
-	}
-	if err := s.learn(tx, f, tx.Account, rows); err != nil {
 		return nil, err
 	}
 	var out []crew
@@ -98,6 +94,22 @@ func (s *Service) heldCrews(tx *db.Tx, before time.Time) ([]crew, error) {
 		}
 	}
 	return out, nil
+}
+
+// crewsOf lists crews, each with a row that stands for its tasks, and what decides about those.
+func (s *Service) crewsOf(tx *db.Tx, f *facts, byPerson bool) ([]crew, []task.Row, error) {
+	all, err := crews(tx, byPerson)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows := make([]task.Row, len(all))
+	for i, c := range all {
+		rows[i] = sample(task.Lane{AccountID: tx.Account, RepoID: c.RepoID, Template: c.Template})
+		if rows[i].RequestedBy = c.RequestedBy; byPerson && c.RequestedBy == nil {
+			rows[i].RequestedBy = new(string) // nobody
+		}
+	}
+	return all, rows, s.learn(tx, f, tx.Account, rows)
 }
 
 // narrow appends the condition that a task has waited for a person since before a time,

@@ -106,3 +106,54 @@ func TestLentKeysRest(t *testing.T) {
 		}
 	})
 }
+
+// While the keys of the account rest, the work of who has a key of their own goes, however much
+// of others is before it; and the others go when the keys serve again.
+func TestOwnKeyServesBehindOthers(t *testing.T) {
+	t.Parallel()
+	each(t, func(f *fixture) {
+		bob, now := "bob", time.UnixMicro(f.clock.Load())
+		f.write("acme", func(tx *db.Tx) error {
+			return seed.Add(tx, seed.User{ID: bob}, seed.Member{Account: "acme", User: bob})
+		})
+		for range heads + 2 {
+			f.create(nil)
+		}
+		f.others.needed = &Need{Agent: "claude", Own: []string{bob}, Rest: Rest{Since: now, Until: now.Add(time.Hour), Why: "w"}}
+		waits := func(want bool) {
+			t.Helper()
+			f.write("acme", func(tx *db.Tx) error {
+				o, err := f.Look(tx, f.box)
+				if err == nil && (o.Work == want || want == (o.Wait == 0)) {
+					t.Errorf("outlook %+v", o)
+				}
+				return err
+			})
+		}
+		waits(true)
+		var his string
+		f.write("acme", func(tx *db.Tx) error {
+			r, err := f.others.ByID(tx, "acme-web")
+			if err != nil {
+				return err
+			}
+			row, err := f.Create(tx, r, task.Spec{
+				Kind: task.KindWork, Sink: task.SinkQueued, Title: "his", Problem: "p", Priority: task.DefaultPriority, RequestedBy: &bob,
+			})
+			his = row.ID
+			return err
+		})
+		waits(false)
+		st := f.call("acme", "GET", "/v1/queue/status", nil, 200)
+		if held := st["data"].([]any); st["claimable"] != 1.0 || len(held) != 1 || held[0].(object)["count"] != heads+2.0 {
+			t.Errorf("queue status %v", st)
+		}
+		if _, waiting := f.agree(); waiting != heads+2 {
+			t.Errorf("%d tasks wait for a person", waiting)
+		}
+		if got := f.claim(); got != his {
+			t.Errorf("claimed %q, want that of the person", got)
+		}
+		waits(true)
+	})
+}

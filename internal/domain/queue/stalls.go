@@ -143,16 +143,22 @@ func (s *Service) cohorts(tx *db.Tx, account string) (*facts, []cohort, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.Target == "user" }) {
-		// Who asked for a task decides which boxes may take it.
+	samples := make([]task.Row, len(lanes))
+	for i, l := range lanes {
+		samples[i] = sample(l.Lane)
+	}
+	if err := s.learn(tx, f, account, samples); err != nil {
+		return nil, nil, err
+	}
+	if f.byPerson() {
 		crowds, err := countReadyBy.All(tx, account)
 		if err != nil {
 			return nil, nil, err
 		}
 		waiting, lanes = append(waiting, crowds...), nil
 	}
-	for _, l := range lanes {
-		g := cohort{Row: sample(l.Lane), n: l.Ready}
+	for i, l := range lanes {
+		g := cohort{Row: samples[i], n: l.Ready}
 		g.QueuedAt = time.UnixMicro(l.HeadAt).UTC()
 		g.UpdatedAt = g.QueuedAt
 		out = append(out, g)
@@ -161,6 +167,9 @@ func (s *Service) cohorts(tx *db.Tx, account string) (*facts, []cohort, error) {
 		l := task.Lane{AccountID: account, RepoID: c.RepoID, Template: c.Template, Priority: c.Priority}
 		g := cohort{Row: sample(l), n: c.N, toldApart: c.ToldApart}
 		g.RequestedBy, g.QueuedAt, g.UpdatedAt, g.NotBefore = c.RequestedBy, c.Queued, c.Updated, time.UnixMicro(0)
+		if g.toldApart && g.RequestedBy == nil {
+			g.RequestedBy = new(string) // nobody
+		}
 		if c.Waits {
 			g.WaitingDeps = 1
 		}
@@ -189,7 +198,7 @@ func (g *cohort) names(tx *db.Tx, waiting []task.Row) (ids []string, err error) 
 			return t.RepoID != g.RepoID || t.Template != g.Template || (t.WaitingDeps > 0) != (g.WaitingDeps > 0) ||
 				t.NotBefore.After(tx.Now) != g.NotBefore.After(tx.Now) || !equal(t.ConflictWith, g.ConflictWith)
 		})
-	case g.toldApart && g.RequestedBy == nil:
+	case g.toldApart && *g.RequestedBy == "":
 		rows, err = selectHeadOfNobody.All(tx, head)
 	case g.toldApart:
 		rows, err = selectHeadBy.All(tx, headByArgs{head, *g.RequestedBy})

@@ -125,3 +125,10 @@ func selectGaps(tx *db.Tx, account string, ids []string) (map[string]int64, erro
 	}
 	return out, err
 }
+
+// ownHead reads the first tasks of a lane that go over keys of those who asked for them.
+func ownHead(tx *db.Tx, a headArgs, people []string) ([]task.Row, error) {
+	return db.Select[task.Row](tx, db.Build(`SELECT `+task.Columns+` FROM tasks WHERE account_id = `, a.AccountID).
+		And("repo_id = ", a.RepoID).And("template = ", a.Template).And("priority = ", a.Priority).In("requested_by", people).
+		SQL(` AND unbound = FALSE AND `+task.IsReady+` ORDER BY created_at, id LIMIT `, a.Limit))
+}

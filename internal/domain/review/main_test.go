@@ -38,6 +38,7 @@ var (
 type yard struct {
 	*Service
 	t       testing.TB
+	hub     *event.Hub
 	clock   *atomic.Int64
 	root    string
 	work    string // a clone
@@ -65,7 +66,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 }
 
 func open(t testing.TB, e db.Engine) *yard {
-	y := &yard{t: t, clock: new(atomic.Int64), root: t.TempDir(), work: t.TempDir(), answers: map[string]string{}}
+	y := &yard{t: t, hub: event.NewHub(), clock: new(atomic.Int64), root: t.TempDir(), work: t.TempDir(), answers: map[string]string{}}
 	y.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
 	d := dbtest.Open(t, dbtest.DSN(t, e), db.Options{Clock: func() time.Time { return time.UnixMicro(y.clock.Add(1)) }})
 	host, err := builtin.New(builtin.Config{Root: y.root, BaseURL: "http://host"})
@@ -73,7 +74,7 @@ func open(t testing.TB, e db.Engine) *yard {
 		t.Fatal(err)
 	}
 	web := codehost.Repo{Host: codehost.BuiltIn, Owner: "acme", Name: "web"}
-	y.Service = New(Needs{DB: d, Due: duetest.New(d, event.NewHub()), Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler),
+	y.Service = New(Needs{DB: d, Due: duetest.New(d, y.hub), Logger: slog.New(slog.DiscardHandler),
 		Pulls: y, Tasks: y, Models: y, Poster: y,
 		Hosts: codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: builtin.Forge{}}})})
 	if err := host.Create(context.Background(), web, codehost.CreateOptions{}); err != nil {

@@ -43,8 +43,8 @@ func TestPostingEnds(t *testing.T) {
 		for _, refuses := range []error{nil, codehost.ErrHeadMoved} {
 			r := y.ref()
 			y.Hosts.Set(codehost.BuiltIn, codehost.Sides{Host: must(y.Hosts.Of(r.HostRepo())), Forge: desk{refuses: refuses}})
-			intents := intent.New(intent.Needs{DB: y.DB, Hub: y.Hub, Hosts: y.Hosts, Logger: slog.New(slog.DiscardHandler)})
-			host := NewAtHost(HostNeeds{DB: y.DB, Hub: y.Hub, Hosts: y.Hosts, Intents: intents, Page: pages{}})
+			intents := intent.New(intent.Needs{DB: y.DB, Hub: y.hub, Hosts: y.Hosts, Logger: slog.New(slog.DiscardHandler)})
+			host := NewAtHost(HostNeeds{DB: y.DB, Hub: y.hub, Hosts: y.Hosts, Intents: intents, Page: pages{}})
 			posting := func() (ok bool) {
 				y.write(func(tx *db.Tx) (err error) { _, ok, err = PostingSince(tx, r.ID, y.pr.ID); return err })
 				return ok
@@ -81,8 +81,8 @@ func TestPostingRefused(t *testing.T) {
 			t.Parallel()
 			onBoth(t, func(t *testing.T, y *yard) {
 				r := y.ref()
-				intents := intent.New(intent.Needs{DB: y.DB, Hub: y.Hub, Hosts: y.Hosts, Logger: slog.New(slog.DiscardHandler)})
-				host := NewAtHost(HostNeeds{DB: y.DB, Hub: y.Hub, Hosts: y.Hosts, Intents: intents, Page: pages{}})
+				intents := intent.New(intent.Needs{DB: y.DB, Hub: y.hub, Hosts: y.Hosts, Logger: slog.New(slog.DiscardHandler)})
+				host := NewAtHost(HostNeeds{DB: y.DB, Hub: y.hub, Hosts: y.Hosts, Intents: intents, Page: pages{}})
 				y.Hosts.Set(codehost.BuiltIn, codehost.Sides{Host: must(y.Hosts.Of(r.HostRepo())), Forge: desk{refuses: c.refuses}})
 				y.commit("a.txt", numbered(20))
 				y.reviewed(defect("a.txt", 5, "high", "It is wrong."))

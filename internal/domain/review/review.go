@@ -22,7 +22,6 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/event"
 	"yardmaster/internal/needs"
 )
 
@@ -166,7 +165,6 @@ type Check struct {
 type Needs struct {
 	DB     *db.DB
 	Due    *due.Kernel
-	Hub    *event.Hub
 	Hosts  *codehost.Hosts
 	Logger *slog.Logger
 	Pulls  Pulls
