@@ -83,6 +83,7 @@ var heads = map[string]string{
 	"artifact":   "reports, pictures and builds that are kept besides code",
 	"kb":         "what is known of a repository, in pages",
 	"provenance": "what merges came of, signed",
+	"donation":   "gifts to open source",
 	"sso":        "the account's own identity provider",
 	"completion": "scripts that complete commands in a shell", "check": "the checks that boxes run",
 }
