@@ -51,8 +51,9 @@ func TestListsUnder(t *testing.T) {
 		"source deliveries " + someID:       {"OUTCOME", "It burns"},
 		"key prices":                        {"PROVIDER    MODEL  INPUT", "$0.2"},
 		"plan view " + someID:               {"SLUG    STATUS   TITLE  TASKS", "22345678 running"},
-		"budget usage":                      {"spent usd", "–", "LOGIN", "ada    –", "NAME   SPENT  SESSIONS  CALLS", "\nnone  –", "!" + otherID},
-		"budget view":                       {"no cap", "–"},
+		"budget usage": {"spent usd", "–", "LOGIN", "ada    –", "NAME   SPENT  SESSIONS  CALLS", "\nnone  –",
+			"!" + otherID},
+		"budget view": {"no cap", "–"},
 	} {
 		p.holds(line, 0, wants...)
 	}
