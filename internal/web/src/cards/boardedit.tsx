@@ -53,8 +53,8 @@ export async function rebuilt(to: { name: string; personal: boolean; replace?: b
 }
 
 // copied is a board of another name with the widgets of one.
-export const copied = (b: Dashboard, to: { name: string; personal: boolean }) =>
-  rebuilt({ name: to.name, personal: to.personal }, tilesOf(b));
+export const copied = (b: Dashboard, to: { name: string; personal: boolean }, key?: string) =>
+  rebuilt({ name: to.name, personal: to.personal }, tilesOf(b), key);
 
 // keep keeps a draft: the name first, which may be refused; then the widgets, where they are
 // others; and where they are.

@@ -17,7 +17,7 @@ import { Chart } from "../ui/chart";
 import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
 import { number, Text } from "../ui/inputs";
-import { count, usd } from "../ui/money";
+import { count, many, usd } from "../ui/money";
 import { Coming, Empty, Figure, Head, Meter } from "../ui/parts";
 import { words } from "../ui/status";
 
@@ -183,7 +183,7 @@ function Days(p: { of: BillingUsage }) {
             says: !d
               ? "no call"
               : d.unpriced_calls === d.calls
-                ? `${count(d.calls)} calls without a price`
+                ? many(d.calls, "call") + " without a price"
                 : usd(d.spent_usd),
           };
         })}
