@@ -43,7 +43,7 @@ const tilesOf = (b: Dashboard): Tile[] =>
 type Kept = { board: Dashboard; name: string; tiles: Tile[] };
 
 // rebuilt makes the board of a name anew with the widgets of tiles, and lays them out.
-export async function rebuilt(to: { name: string; personal: boolean; replace?: boolean }, tiles: Tile[], key?: string) {
+async function rebuilt(to: { name: string; personal: boolean; replace?: boolean }, tiles: Tile[], key?: string) {
   const made = await dashboardCreate(
     { ...to, widgets: tiles.map((t) => t.spec) },
     key ? { key: key + "w" } : undefined,

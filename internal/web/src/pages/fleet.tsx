@@ -13,7 +13,8 @@ import { Time } from "../ui/time";
 
 export default function Fleet() {
   const rollout = useRollout(),
-    releases = useReleases(),
+    offered = useReleases(),
+    releases = offered.value.value?.data ?? [],
     latest = newest(releases);
   const one = useOne("use", (signal) => boxUtilization({}, { signal }), { counts: ["runners"] }),
     versions = useOne("versions", (signal) => boxVersions({ per_page: 100 }, { signal }), { counts: ["runners"] }),
@@ -41,7 +42,7 @@ export default function Fleet() {
           .
         </p>
       )}
-      <Programs of={releases} />
+      {offered.value.value ? <Programs of={releases} /> : <Coming of={offered} />}
       <Pins channels={[...new Set(releases.map((r) => r.channel))]} />
     </>
   );
