@@ -67,6 +67,12 @@ export default function Usage() {
         <>
           <div class="figures">
             <Figure n={unknown(u) ? "–" : usd(u.spent_usd)} name={"spent in " + u.period} />
+            {u.forecast && !unknown(u) && (
+              <Figure
+                n={usd(u.forecast.usd)}
+                name={`by its end, likely ${usd(u.forecast.low_usd)} to ${usd(u.forecast.high_usd)}`}
+              />
+            )}
             <Figure n={usd(u.reserved_usd)} name="set aside for calls under way" />
             <Figure n={u.sessions === null ? "–" : count(u.sessions)} name="sessions" />
             <Figure n={u.calls === null ? "–" : count(u.calls)} name="calls of models" />
