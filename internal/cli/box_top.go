@@ -26,7 +26,7 @@ import (
 // topCommand shows what the boxes do, again and again.
 func topCommand() tree.Command {
 	return tree.Command{Words: "box top", Summary: "what each box does now, again and again on a terminal; once in a pipe",
-		Members: []string{"box", "tasks", "waiting"}, Define: defineBoxTop,
+		Members: []string{"box", "tasks"}, Define: defineBoxTop,
 		Examples: []string{"yardmaster box top", "yardmaster box top --once", "yardmaster box top --every 5s"}}
 }
 
@@ -47,10 +47,10 @@ func defineBoxTop(fl *flag.FlagSet) tree.Action {
 	}
 }
 
-// loads are the boxes that are enrolled, each with the tasks that it has.
+// loads are the boxes that are not revoked, each with the tasks that it has: one that is drained may still hold some.
 func loads(ctx context.Context, c *client.Client) ([]byte, error) {
 	filter := func(text string) []capability.Given { return []capability.Given{{Name: "filter", Text: text}} }
-	boxes, _, err := noun.Called("box").Rows(ctx, c, filter("state:enrolled"), noun.Everything)
+	boxes, _, err := noun.Called("box").Rows(ctx, c, filter("state:enrolled,draining,drained"), noun.Everything)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +78,9 @@ func loads(ctx context.Context, c *client.Client) ([]byte, error) {
 
 // loadColumns are those of a box, and runColumns those of what it does.
 var (
-	loadColumns = []table.Column{{"BOX", "name", table.Title}, {"PRESENCE", "presence.status", table.State},
-		{"HEARD", "presence.last_beat", table.Age}, {"BUSY", "presence.active", table.Number}, {"SLOTS", "slots", table.Number},
-		{"DISK FREE", "disk", table.Text}}
+	loadColumns = []table.Column{{"BOX", "name", table.Title}, {"STATE", "state", table.State},
+		{"PRESENCE", "presence.status", table.State}, {"HEARD", "presence.last_beat", table.Age},
+		{"BUSY", "presence.active", table.Number}, {"SLOTS", "slots", table.Number}, {"DISK FREE", "disk", table.Text}}
 	runColumns = []table.Column{{"TASK", "id", table.ID}, {"BOX", "box_id", table.Text}, {"STATUS", "status", table.State},
 		{"SINCE", "claimed_at", table.Age}, {"COST", "budget.spent", table.Cost}, {"TRY", "attempt", table.ExtraCount},
 		{"REPOSITORY", "repo", table.Text}, {"DOES", "activity|title", table.Title}}
@@ -101,12 +101,18 @@ func writeLoads(w io.Writer, b []byte) error {
 	var busy, slots int
 	for _, one := range all {
 		box := object.Map(object.Map(one)["box"])
-		box["disk"] = sizeOf(object.Map(object.Map(box["presence"])["telemetry"])["disk_free"])
+		free := object.Text(object.Map(object.Map(box["presence"])["telemetry"])["disk_free"])
+		if n, err := strconv.ParseInt(free, 10, 64); err == nil {
+			box["disk"] = client.Size(n)
+		}
 		boxes = append(boxes, box)
 		of, _ := object.Map(one)["tasks"].([]any)
 		runs = append(runs, of...)
-		n, _ := strconv.Atoi(object.Text(box["slots"]))
-		busy, slots = busy+len(of), slots+n
+		busy += len(of)
+		if box["state"] == "enrolled" && object.Map(box["presence"])["status"] == "online" { // as box.utilization counts
+			n, _ := strconv.Atoi(object.Text(box["slots"]))
+			slots += n
+		}
 	}
 	head := fmt.Sprintf("%s   boxes %d   tasks on them %d of %d slots", time.Now().Format(time.TimeOnly), len(all), busy, slots)
 	if _, err := fmt.Fprintf(w, "%s\n\n", screen.Out().Paint(terminal.Faint, head)); err != nil {
@@ -119,19 +125,4 @@ func writeLoads(w io.Writer, b []byte) error {
 		return err
 	}
 	return table.Write(w, runColumns, runs)
-}
-
-// sizeOf is a number of bytes for people; "" if it is none.
-func sizeOf(v any) string {
-	n, err := strconv.ParseFloat(object.Text(v), 64)
-	if err != nil {
-		return ""
-	}
-	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
-		if n < 1024 {
-			return fmt.Sprintf("%.0f %s", n, unit)
-		}
-		n /= 1024
-	}
-	return fmt.Sprintf("%.1f TiB", n)
 }

@@ -27,8 +27,9 @@ var usageTables = map[string][]string{
 const unknownPrice = "–"
 
 // plainUsage says of each part that has calls, but none with a known price, that its cost is
-// not known. How many calls of a member have no price is not told: where some of the account
-// have none, those may be all that a member without costs had.
+// not known, and of the part of what belongs to none, such as no plan, that it is of none. How
+// many calls of a member have no price is not told: where some of the account have none, those
+// may be all that a member without costs had.
 func plainUsage(_ context.Context, _ *client.Client, usage map[string]any) {
 	unpriced(usage)
 	if n := object.Text(usage["unpriced_calls"]); n != "" && n != "0" {
@@ -43,7 +44,11 @@ func plainUsage(_ context.Context, _ *client.Client, usage map[string]any) {
 	for name := range usageTables {
 		parts, _ := usage[name].([]any)
 		for _, p := range parts {
-			unpriced(object.Map(p))
+			of := object.Map(p)
+			unpriced(of)
+			if unnamed, ok := of["name"]; ok && unnamed == nil {
+				of["name"] = "none"
+			}
 		}
 	}
 }

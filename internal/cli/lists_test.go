@@ -29,7 +29,8 @@ func TestListsUnder(t *testing.T) {
 		"GET /v1/billing/prices":                                row(`{"provider": "compatible", "model": "qwen3", "input_usd": 0.2}`),
 		"GET /v1/billing/usage": `{"period": "2026-11", "spent_usd": "0.00", "calls": 4, "unpriced_calls": 4,
 			"members": [{"user_id": "` + otherID + `", "login": "ada", "spent_usd": "0.00", "cap_usd": 5}],
-			"models": [{"calls": 4, "name": "qwen3", "sessions": 1, "spent_usd": "0.00", "unpriced_calls": 4}]}`,
+			"models": [{"calls": 4, "name": "qwen3", "sessions": 1, "spent_usd": "0.00", "unpriced_calls": 4}],
+			"plans": [{"id": null, "calls": 4, "name": null, "sessions": 1, "spent_usd": "0.00", "unpriced_calls": 4}]}`,
 		"GET /v1/billing/spend-cap": `{"usd": null, "spent_usd": "0.00", "period": "2026-11"}`,
 		"GET /v1/plans/" + someID: `{"id": "` + someID + `", "title": "Retries", "groups": [
 			{"files": ["a"], "slug": "01-one", "status": "running", "title": "One",
@@ -43,15 +44,16 @@ func TestListsUnder(t *testing.T) {
 		"check flakes --repo acme/web":      {"JOB   TEST   SEEN  OF", "TestX"},
 		"finding rules --repo acme/web":     {"CLAIM", "It leaks"},
 		"pr queue --repo acme/web":          {"waiting\nNUMBER  STATE", "waiting"},
-		"task attempts " + someID:           {"TRY  STATE  OUTCOME", "agent_error"},
+		"task attempts " + someID:           {"TRY  STATE  OUTCOME", "agent error"},
 		"task attempts " + someID + " -L 1": {"TRY"},
 		"webhook deliveries":                {"STATUS", "pr.merged"},
 		"webhook redeliver " + someID[:8]:   {"It is sent again."},
 		"source deliveries " + someID:       {"OUTCOME", "It burns"},
 		"key prices":                        {"PROVIDER    MODEL  INPUT", "$0.2"},
 		"plan view " + someID:               {"SLUG    STATUS   TITLE  TASKS", "22345678 running"},
-		"budget usage":                      {"spent usd", "–", "LOGIN", "ada    –", "NAME   SPENT  SESSIONS  CALLS", "!" + otherID},
-		"budget view":                       {"no cap", "–"},
+		"budget usage": {"spent usd", "–", "LOGIN", "ada    –", "NAME   SPENT  SESSIONS  CALLS", "\nnone  –",
+			"!" + otherID},
+		"budget view": {"no cap", "–"},
 	} {
 		p.holds(line, 0, wants...)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
@@ -17,9 +18,17 @@ import (
 	"yardmaster/internal/client"
 )
 
-// rehearse shows a task as it would be filed, and files none. That there are its repository, which takes tasks,
-// and its template is asked; whether there is room in the queue is not.
+// rehearse shows a task as it would be filed, and files none. Its inputs are judged as the server judges them; that
+// there are its repository, which takes tasks, and its template is asked; whether there is room in the queue is not.
 func rehearse(ctx context.Context, o *output.Flags, in map[string]any) error {
+	b, err := object.Encode(in)
+	if err != nil {
+		return err
+	}
+	if wrong := capability.One("task.create").Check(b); wrong != nil {
+		return &client.Problem{Type: "/problems/invalid", Status: http.StatusBadRequest, Detail: "The request has invalid fields.",
+			Errors: wrong}
+	}
 	c, err := signin.Connect()
 	if err != nil {
 		return err
@@ -38,10 +47,6 @@ func rehearse(ctx context.Context, o *output.Flags, in map[string]any) error {
 		if err := c.Call(ctx, http.MethodGet, "/v1/templates/"+url.PathEscape(template), nil, nil); err != nil {
 			return err
 		}
-	}
-	b, err := object.Encode(in)
-	if err != nil {
-		return err
 	}
 	if o.ForPrograms() {
 		return o.Print(os.Stdout, b)

@@ -263,10 +263,13 @@ func (t *told) Read(b []byte) (int, error) {
 
 // Size is a number of bytes for people, in KiB or MiB.
 func Size(n int64) string {
-	if n < 1<<20 {
+	switch {
+	case n < 1<<20:
 		return fmt.Sprintf("%d KiB", (n+1023)>>10)
+	case n < 1<<30:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }
 
 // Frame is one server-sent event.

@@ -74,7 +74,10 @@ func (u *toolUpdate) exit() (code int, known bool) {
 // shownTools are the calls that go on, by their ids: what was shown of each.
 type shownTools map[string]*shownTool
 
-type shownTool struct{ title, printed string }
+type shownTool struct {
+	title   string
+	printed strings.Builder // grows with each piece of what a program prints
+}
 
 // toolTold is what an update of a call shows: a line about what it does, its output that was not shown, and how it
 // ended.
@@ -106,7 +109,7 @@ func (s shownTools) tell(e Event) (out toolTold) {
 	}
 	if u.Meta.Output != nil {
 		out.output = u.Meta.Output.Data
-		of.printed += out.output
+		of.printed.WriteString(out.output)
 	}
 	var all strings.Builder
 	for _, c := range u.Content {
@@ -114,9 +117,10 @@ func (s shownTools) tell(e Event) (out toolTold) {
 			all.WriteString(c.Content.Text)
 		}
 	}
-	if text := all.String(); text != "" && strings.TrimSpace(text) != strings.TrimSpace(of.printed) {
-		fresh, _ := strings.CutPrefix(text, of.printed)
-		of.printed = text
+	if text, had := all.String(), of.printed.String(); text != "" && strings.TrimSpace(text) != strings.TrimSpace(had) {
+		fresh, _ := strings.CutPrefix(text, had)
+		of.printed.Reset()
+		of.printed.WriteString(text)
 		out.output += fresh
 	}
 	if u.Status != "completed" && u.Status != "failed" {

@@ -1,6 +1,9 @@
 package op
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"net/url"
 	"reflect"
 	"slices"
@@ -59,6 +62,24 @@ func (o *Op) bind(c *Call, in any) error {
 	}
 	return nil
 }
+
+// Check tells what is wrong with a JSON body, by field, without a call of the op; nil: it is what the op takes. No
+// input of the op may travel elsewhere.
+func (o *Op) Check(body []byte) (wrong map[string][]string) {
+	c := &Call{Op: o, Sent: Sent{ContentType: "application/json", Body: bytes.NewReader(body), Length: int64(len(body))}}
+	_, _ = o.run(context.Background(), func(in any) error {
+		var f *fault.Error
+		if errors.As(o.bind(c, in), &f) {
+			if wrong = f.Fields; wrong == nil { // it is too large
+				wrong = map[string][]string{"": {f.Detail}}
+			}
+		}
+		return errChecked // else the handler were called
+	})
+	return wrong
+}
+
+var errChecked = errors.New("it was only checked")
 
 func (p *PageIn) page() *PageIn { return p }
 

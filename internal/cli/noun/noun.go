@@ -175,12 +175,13 @@ var filterDocs = map[string]string{
 
 // MomentOf is a time as the server takes it: a length of time is one before now.
 func MomentOf(flag, word string) (string, error) {
+	length := word
 	if n := len(word) - 1; n > 0 && (word[n] == 'd' || word[n] == 'w') {
 		if days, err := strconv.ParseFloat(word[:n], 64); err == nil {
-			word = fmt.Sprintf("%gh", days*24*map[byte]float64{'d': 1, 'w': 7}[word[n]])
+			length = fmt.Sprintf("%gh", days*24*map[byte]float64{'d': 1, 'w': 7}[word[n]])
 		}
 	}
-	if ago, err := time.ParseDuration(word); err == nil && ago > 0 {
+	if ago, err := time.ParseDuration(length); err == nil && ago > 0 {
 		return time.Now().Add(-ago).UTC().Format(time.RFC3339), nil
 	}
 	for _, form := range []string{time.RFC3339, time.DateOnly} {

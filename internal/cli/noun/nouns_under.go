@@ -71,7 +71,7 @@ func Rule() *Noun {
 func Try() *Noun {
 	return &Noun{Name: "try", List: "task.attempts", Label: "outcome", None: "There are none: no box has begun it.",
 		Columns: []table.Column{{"TRY", "attempt", table.Number}, {"STATE", "state", table.State},
-			{"OUTCOME", "outcome", table.State}, {"WHY", "failure_kind|ended_reason", table.Text},
+			{"OUTCOME", "outcome", table.State}, {"WHY", "failure_kind|ended_reason", table.State},
 			{"BEGAN", "created_at", table.Age}, {"ENDED", "ended_at", table.Age}, {"COST", "usage.cost_usd", table.Cost},
 			{"PUSHED", "pushed_sha", table.SHA}, {"MODEL", "model", table.Title}, {"AGENT", "agent", table.Text},
 			{"BOX", "box_id", table.Extra}, {"RUN", "id", table.Extra}}}

@@ -69,7 +69,8 @@ func TestRolloutIsShown(t *testing.T) {
 		return new Response(JSON.stringify(path.endsWith("/cancel") ? is : {rollout: is}), {status: 200}) } }`)
 	visit(b, "/ui/boxes", "Boxes")
 	b.See("wave 2 of 4")
-	b.See("3 of 7 of the boxes that take part run it.")
+	b.See("3 of 7 of the boxes that take part run it. In all: 3 run it, 1 takes it now, 2 wait for their turn, " +
+		"1 went back to the program of before, 1 takes no updates.")
 	shoot(b, "boxes-rollout")
 	b.Button("See it")
 	heads(b, "The fleet")
@@ -79,6 +80,10 @@ func TestRolloutIsShown(t *testing.T) {
 		t.Errorf("it says %q", found)
 	}
 	both(b, "a rollout")
+	b.Resize(390, 844)
+	b.Until("each cell says what it is", `[...document.querySelectorAll(".rollout td")].map(e => getComputedStyle(e, "::before").content).join() ===
+		'none,"Wave: ",none,"Had: ","Was told: "'`)
+	b.Resize(1440, 900)
 	shoot(b, "fleet-rollout")
 	b.Button("Cancel the update")
 	b.Button("Go on")

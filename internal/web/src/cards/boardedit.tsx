@@ -43,7 +43,7 @@ const tilesOf = (b: Dashboard): Tile[] =>
 type Kept = { board: Dashboard; name: string; tiles: Tile[] };
 
 // rebuilt makes the board of a name anew with the widgets of tiles, and lays them out.
-export async function rebuilt(to: { name: string; personal: boolean; replace?: boolean }, tiles: Tile[], key?: string) {
+async function rebuilt(to: { name: string; personal: boolean; replace?: boolean }, tiles: Tile[], key?: string) {
   const made = await dashboardCreate(
     { ...to, widgets: tiles.map((t) => t.spec) },
     key ? { key: key + "w" } : undefined,
@@ -53,8 +53,8 @@ export async function rebuilt(to: { name: string; personal: boolean; replace?: b
 }
 
 // copied is a board of another name with the widgets of one.
-export const copied = (b: Dashboard, to: { name: string; personal: boolean }) =>
-  rebuilt({ name: to.name, personal: to.personal }, tilesOf(b));
+export const copied = (b: Dashboard, to: { name: string; personal: boolean }, key?: string) =>
+  rebuilt({ name: to.name, personal: to.personal }, tilesOf(b), key);
 
 // keep keeps a draft: the name first, which may be refused; then the widgets, where they are
 // others; and where they are.

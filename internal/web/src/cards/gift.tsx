@@ -8,8 +8,8 @@ import { Meter } from "../ui/parts";
 
 export const whats = { money: "Money", llm: "A key", compute: "A box" };
 
-export // Used is what was used of a gift, of what.
-function Used(p: { of: Donation | ReceivedDonation }) {
+// Used is what was used of a gift, of what.
+export function Used(p: { of: Donation | ReceivedDonation }) {
   const d = p.of,
     calls = many(d.calls, "call");
   if (d.kind === "compute") return null;

@@ -15,9 +15,10 @@ import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { Form } from "../ui/form";
 import { Choice, lines, number, of, Text } from "../ui/inputs";
+import { Trouble } from "../ui/parts";
 import { proven } from "./reauth";
 
-export const kinds = [
+const kinds = [
   ["money", "money, up to an amount"],
   ["llm", "a key of a model provider"],
   ["compute", "a box"],
@@ -27,7 +28,7 @@ type Kind = (typeof kinds)[number][0];
 // A key with an address of its own is no gift, and one that answers by a script none of use.
 const lent = (k: BillingKey) => k.provider !== "compatible" && k.provider !== "scripted";
 
-// given are the keys and boxes that the person may see, to be chosen from and to be named.
+// useGiven are the keys and boxes that the person may see, to be chosen from and to be named.
 export function useGiven() {
   const keys = useOne("keys", (signal) =>
       may(billingKeysList) ? billingKeysList({ per_page: 100 }, { signal }) : Promise.resolve(none<BillingKey>()),
@@ -35,7 +36,11 @@ export function useGiven() {
     boxes = useOne("boxes", (signal) =>
       may(boxList) ? boxList({ per_page: 100, filter: ["state:enrolled"] }, { signal }) : Promise.resolve(none<Box>()),
     );
-  return { keys: keys.value.value?.data ?? [], boxes: boxes.value.value?.data ?? [] };
+  return {
+    keys: keys.value.value?.data ?? [],
+    boxes: boxes.value.value?.data ?? [],
+    read: { llm: keys, money: keys, compute: boxes } satisfies Record<Kind, unknown>, // how that went
+  };
 }
 const none = <R,>() => ({ data: [] as R[], next_cursor: null });
 
@@ -47,6 +52,7 @@ export function Give(p: { done: (d: Donation) => void; from: ReturnType<typeof u
     [pay, setPay] = useState(false), // whether only donors may give it
     [prove, setProve] = useState(false); // whether the session is too old for a box
   const { keys, boxes } = p.from,
+    unread = p.from.read[kind],
     usable = keys.filter((k) => lent(k) && (kind !== "money" || k.kind !== "subscription"));
   const call = (prove ? proven(donationCreate) : donationCreate) as Call<
     DonationCreateInput & { password?: string },
@@ -136,7 +142,9 @@ export function Give(p: { done: (d: Donation) => void; from: ReturnType<typeof u
               code
             />
           )}
-          {(kind === "compute" ? boxes : usable).length === 0 && (
+          {unread.error.value ? (
+            <Trouble error={unread.error.value} again={() => void unread.load()} />
+          ) : (kind === "compute" ? boxes : usable).length > 0 ? null : (
             <p class="hold">
               {kind === "compute" ? (
                 <>

@@ -46,7 +46,7 @@ const tones: Record<State, string> = {
 export const counted = (c: RolloutCounts) =>
   states
     .filter((s) => c[s] > 0)
-    .map((s) => `${c[s]} ${says[s]}`)
+    .map((s) => `${c[s]} ${c[s] === 1 ? wordOf(s) : says[s]}`)
     .join(", ");
 
 const stage: Record<Rollout["state"], [state: string, says: string]> = {
@@ -159,13 +159,13 @@ function Each(p: { of: Rollout }) {
           {r.boxes.map((b) => (
             <tr key={b.id}>
               <td>{b.name ? <a href={"/ui/boxes/" + b.id}>{inert(b.name)}</a> : "a box that is gone"}</td>
-              <td>{b.wave === 0 ? "none" : b.wave === 1 ? "the first" : b.wave}</td>
+              <td data-name="Wave">{b.wave === 0 ? "none" : b.wave === 1 ? "the first" : b.wave}</td>
               <td>
                 <Status of={tones[b.state]} say={wordOf(b.state)} />
                 {(b.why || b.says) && <small> · {inert(words(b.why || b.says))}</small>}
               </td>
-              <td>{inert(b.from_version) || "–"}</td>
-              <td>{inert(b.step) || "nothing yet"}</td>
+              <td data-name="Had">{inert(b.from_version) || "–"}</td>
+              <td data-name="Was told">{inert(b.step) || "nothing yet"}</td>
             </tr>
           ))}
         </tbody>

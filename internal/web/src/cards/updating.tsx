@@ -11,10 +11,7 @@ import { tell } from "../ui/toast";
 import { counted } from "./rollout";
 
 // useReleases are the programs that boxes may run, newest first.
-export function useReleases() {
-  const one = useOne("releases", (signal) => boxReleases({ per_page: 100 }, { signal }));
-  return one.value.value?.data ?? [];
-}
+export const useReleases = () => useOne("releases", (signal) => boxReleases({ per_page: 100 }, { signal }));
 
 // newest is the version that boxes come to without another word.
 export const newest = (all: Release[], channel = "builtin") =>

@@ -64,7 +64,7 @@ function Shown(p: { board: Dashboard; of: DashboardWidget }) {
     return <Empty>You do not see it: it needs the right to {d.missing_scopes.map(right).join(" and ")}.</Empty>;
   if (w.kind === "markdown") return <Markdown text={w.text ?? ""} />;
   if (!from) return <Empty>This version of the dashboard does not know what it shows.</Empty>;
-  if (d.value) return <Stat of={d.value} />;
+  if (d.value) return <Stat of={d.value} now={from.now} />;
   if (w.kind === "series")
     return (
       <Series
@@ -94,13 +94,14 @@ const named = (at: string, window: string | null) => {
     : t.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
 };
 
-function Stat(p: { of: DashboardValue }) {
+// Stat is one number. What is counted as of now is what there is, and no sample of it.
+function Stat(p: { of: DashboardValue; now: true | undefined }) {
   const v = p.of;
   if (v.d !== null)
     return (
       <>
         <p class="fig1">{saidOf(v)}</p>
-        <Interval n={v.n ?? 0} d={v.d} />
+        {!p.now && <Interval n={v.n ?? 0} d={v.d} />}
       </>
     );
   return (

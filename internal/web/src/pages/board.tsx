@@ -23,11 +23,14 @@ type To = { board: Dashboard; name: string; personal: boolean };
 
 const like = { id: dashboardCreate.id, scope: dashboardCreate.scope, method: "POST", path: dashboardCreate.path };
 
-const copy: Call<To, Dashboard> = Object.assign((p: To) => copied(p.board, p), like);
+const copy: Call<To, Dashboard> = Object.assign(
+  (p: To, init?: { key?: string }) => copied(p.board, p, init?.key),
+  like,
+);
 
 // share shows a board of one's own to everybody: it is made anew for them, and taken away here.
-const share: Call<Dashboard, Dashboard> = Object.assign(async (b: Dashboard) => {
-  const all = await copied(b, { name: b.name, personal: false });
+const share: Call<Dashboard, Dashboard> = Object.assign(async (b: Dashboard, init?: { key?: string }) => {
+  const all = await copied(b, { name: b.name, personal: false }, init?.key);
   await dashboardDelete({ id: b.id });
   return all;
 }, like);

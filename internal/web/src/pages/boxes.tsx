@@ -45,7 +45,7 @@ export default function Boxes() {
   );
   useFresh(15, list);
   const rollout = useRollout(),
-    releases = useReleases(),
+    releases = useReleases().value.value?.data ?? [],
     latest = newest(releases);
   const boxes = list.ids.value.map((id) => list.rows.get(id)!.value).filter((b) => b.state !== "revoked");
   const slots = boxes.reduce((n, b) => n + (stateOf(b) === "online" ? b.slots : 0), 0),

@@ -13,7 +13,8 @@ import { Time } from "../ui/time";
 
 export default function Fleet() {
   const rollout = useRollout(),
-    releases = useReleases(),
+    offered = useReleases(),
+    releases = offered.value.value?.data ?? [],
     latest = newest(releases);
   const one = useOne("use", (signal) => boxUtilization({}, { signal }), { counts: ["runners"] }),
     versions = useOne("versions", (signal) => boxVersions({ per_page: 100 }, { signal }), { counts: ["runners"] }),
@@ -41,7 +42,7 @@ export default function Fleet() {
           .
         </p>
       )}
-      <Programs of={releases} />
+      {offered.value.value ? <Programs of={releases} /> : <Coming of={offered} />}
       <Pins channels={[...new Set(releases.map((r) => r.channel))]} />
     </>
   );
@@ -83,11 +84,11 @@ function Use(p: { of: FleetUtilization; latest: string | undefined }) {
                       {b.unfit && <small> · {inert(b.unfit)}</small>}
                     </p>
                   </td>
-                  <td>
+                  <td data-name="Busy">
                     <Meter value={b.active} max={b.slots} label={ofAll(b.active, b.slots)} />
                   </td>
-                  <td>{bytes(b.disk_free)}</td>
-                  <td>
+                  <td data-name="Free on its disk">{bytes(b.disk_free)}</td>
+                  <td data-name="Program">
                     {inert(b.version) || "–"}
                     {b.version && p.latest && b.version !== p.latest && <small> · newest: {inert(p.latest)}</small>}
                   </td>
@@ -167,9 +168,11 @@ function Programs(p: { of: Release[] }) {
                 {inert(all[0]!.version)}
                 {all[0]!.halted && <small> · halted: {inert(all[0]!.halted.why)}</small>}
               </td>
-              <td>{all[0]!.channel === "builtin" ? "the server's own" : inert(all[0]!.channel)}</td>
-              <td class="dim">{all.map((r) => inert(r.target)).join(", ")}</td>
-              <td>
+              <td data-name="Channel">{all[0]!.channel === "builtin" ? "the server's own" : inert(all[0]!.channel)}</td>
+              <td class="dim" data-name="Built for">
+                {all.map((r) => inert(r.target)).join(", ")}
+              </td>
+              <td data-name="Published">
                 <Time at={all[0]!.published_at} />
               </td>
             </tr>

@@ -17,7 +17,7 @@ import { Chart } from "../ui/chart";
 import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
 import { number, Text } from "../ui/inputs";
-import { count, usd } from "../ui/money";
+import { count, many, usd } from "../ui/money";
 import { Coming, Empty, Figure, Head, Meter } from "../ui/parts";
 import { words } from "../ui/status";
 
@@ -67,6 +67,12 @@ export default function Usage() {
         <>
           <div class="figures">
             <Figure n={unknown(u) ? "–" : usd(u.spent_usd)} name={"spent in " + u.period} />
+            {u.forecast && !unknown(u) && (
+              <Figure
+                n={usd(u.forecast.usd)}
+                name={`by its end, likely ${usd(u.forecast.low_usd)} to ${usd(u.forecast.high_usd)}`}
+              />
+            )}
             <Figure n={usd(u.reserved_usd)} name="set aside for calls under way" />
             <Figure n={u.sessions === null ? "–" : count(u.sessions)} name="sessions" />
             <Figure n={u.calls === null ? "–" : count(u.calls)} name="calls of models" />
@@ -183,7 +189,7 @@ function Days(p: { of: BillingUsage }) {
             says: !d
               ? "no call"
               : d.unpriced_calls === d.calls
-                ? `${count(d.calls)} calls without a price`
+                ? many(d.calls, "call") + " without a price"
                 : usd(d.spent_usd),
           };
         })}
