@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,6 +145,34 @@ func TestNodesAreOneBus(t *testing.T) {
 		if err := b.Routes(t.Context()); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A node is well by what it does itself: neither another node nor the database is asked.
+func TestPingIsOfTheNodeItself(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	n := startNodes(t, 2, func(c *config) {
+		c.Cluster.May = func(context.Context, string) (bool, error) {
+			asked.Add(1)
+			return false, errors.New("the database is away")
+		}
+	})
+	const pings = 100
+	here, there := n.all[0].State().In, n.all[1].State().In
+	for range pings {
+		if err := n.all[0].Ping(patience.Context(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := n.all[0].State().In - here; got < pings {
+		t.Errorf("the node has answered %d of %d pings", got, pings)
+	}
+	if got := n.all[1].State().In - there; got != 0 {
+		t.Errorf("the other node was asked %d times", got)
+	}
+	if got := asked.Load(); got != 0 {
+		t.Errorf("the database was asked %d times", got)
 	}
 }
 
