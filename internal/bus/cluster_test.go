@@ -148,6 +148,19 @@ func TestNodesAreOneBus(t *testing.T) {
 	}
 }
 
+// A node that takes a free port says under its name for others which.
+func TestFreePortUnderAName(t *testing.T) {
+	t.Parallel()
+	cfg := newConfig(t)
+	cfg.Cluster = &bus.Cluster{Node: "node0", Listen: "127.0.0.1:0", Reach: "localhost:0", Authority: *newAuthority(t),
+		Owners: cfg.registry.owners}
+	b := start(t, cfg)
+	host, port, err := net.SplitHostPort(b.RoutesAddr())
+	if err != nil || host != "localhost" || port == "0" {
+		t.Errorf("others are told %q, %v", b.RoutesAddr(), err)
+	}
+}
+
 // A node is well by what it does itself: neither another node nor the database is asked.
 func TestPingIsOfTheNodeItself(t *testing.T) {
 	t.Parallel()
