@@ -54,7 +54,7 @@ func (h *Host) local(hooks builtin.Hooks) http.Handler {
 		}
 		n, here, err := h.claim(ctx, r)
 		if err == nil && !here {
-			err = fault.Newf(fault.Unavailable, "repository-away", "The repository was just made on the node %s. Push again.", n.Name)
+			err = fault.Newf(codehost.ErrAway.Kind, codehost.ErrAway.Slug, "The repository was just made on the node %s. Push again.", n.Name)
 		}
 		return err
 	}

@@ -162,7 +162,7 @@ func (h *Host) while(ctx context.Context, n Node) (context.Context, context.Canc
 
 // down says that the home of a repository is.
 func down(n Node) *fault.Error {
-	return fault.Newf(fault.Unavailable, "repository-away",
+	return fault.Newf(codehost.ErrAway.Kind, codehost.ErrAway.Slug,
 		"The repository is on the node %s, which does not answer. It is there again when that node is.", n.Name).After(10 * time.Second)
 }
 
