@@ -118,6 +118,8 @@ func (l nodeList) Home(ctx context.Context, owner, name string) (homes.Node, boo
 	return neighbour(n), ok, err
 }
 
+func (l nodeList) Ours(ctx context.Context) ([][2]string, error) { return nodes.At(ctx, l.a.db, l.own) }
+
 func (l nodeList) Settle(ctx context.Context, repos [][2]string) error {
 	return nodes.Settle(ctx, l.a.db, l.own, repos)
 }
