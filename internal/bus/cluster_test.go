@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -14,11 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"yardmaster/internal/box/conn"
 	"yardmaster/internal/bus"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/proof/chaos"
 	"yardmaster/internal/proof/patience"
+	"yardmaster/internal/protocol"
 )
 
 func (r *registry) owners(context.Context) (map[string]string, error) {
@@ -302,6 +306,46 @@ func TestPutOutAtEveryNode(t *testing.T) {
 		other.dial(t, b.URL())
 		other.await(t, "refused", refused)
 	}
+}
+
+// A box that was put out comes back at another node although the one that put it out has ended.
+func TestPutOutByANodeThatEnds(t *testing.T) {
+	t.Parallel()
+	n := startNodes(t, 2, func(c *config) { c.PutOut, c.Share = 3*time.Second, 1 })
+	if err := n.all[0].Handle("flood", func(context.Context, string, []byte) (any, error) { return nil, nil }); err != nil {
+		t.Fatal(err)
+	}
+	x := newSeat(t, n.all[0], "X")
+	var ends []chan struct{}
+	var first *nats.Conn
+	for _, b := range n.all {
+		end := make(chan struct{})
+		nc, err := x.bound(t, b)(nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { close(end) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		first, ends = cmp.Or(first, nc), append(ends, end)
+	}
+	for range 10_000 {
+		if first.PublishRequest(protocol.CallSubject("X", "flood"), "_INBOX.X.r", nil) != nil {
+			break
+		}
+	}
+	for _, end := range ends {
+		patience.Ended(t, "the end of a connection", end)
+	}
+	stop(t, n.all[0])
+	if err := n.all[1].SetPeers(map[string]string{n.names[1]: n.all[1].RoutesAddr()}, nil); err != nil {
+		t.Fatal(err)
+	}
+	patience.Until(t, "the box is back", func() bool {
+		nc, err := x.bound(t, n.all[1])()
+		if err == nil {
+			nc.Close()
+		}
+		return err == nil
+	})
 }
 
 // A node that stops lets its boxes move to the others.

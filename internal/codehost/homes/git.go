@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
-	"yardmaster/internal/codehost/smarthttp"
 	"yardmaster/internal/fault"
 )
 
@@ -110,6 +110,8 @@ func (h *Host) relay(w http.ResponseWriter, r *http.Request, n Node, away func()
 
 // refuse tells a git client, which prints the text, what is wrong.
 func refuse(w http.ResponseWriter, f *fault.Error) {
-	smarthttp.ComeBack(w, f)
+	if f.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(f.RetryAfter.Seconds())))
+	}
 	http.Error(w, f.Detail, f.Kind.Status())
 }
