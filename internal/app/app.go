@@ -11,7 +11,7 @@
 //	                          observe.go are settings of theirs
 //	stop.go                   ends them in order
 //	objects.go                opens the store of objects
-//	cluster.go            other nodes
+//	cluster.go                other nodes
 //	probes.go, storage.go     what the health of the server is made of
 //	describe.go, …            the documents of the API: describe_events.go, samples.go
 //	rotate.go                 changes the keys of a server that does not run
@@ -82,6 +82,7 @@ type App struct {
 	hub   *event.Hub
 	due   *due.Kernel
 	relay *event.Relay    // nil: no other node shares the database
+	peers *bus.Cluster    // nil: no other node shares the database
 	nodes *nodes.Registry // nil: no other node shares the database
 	door  net.Listener    // for other nodes
 	// neighbours is the built-in host of all nodes.

@@ -45,6 +45,7 @@ func (a *App) busCluster(ctx context.Context) (*bus.Cluster, error) {
 		return nil, err
 	}
 	c := &bus.Cluster{Node: own, Listen: a.cfg.NATSRoutes, Authority: authority}
+	a.peers = c
 	if a.cfg.NodeHost != "" {
 		c.Reach = a.cfg.Reach(a.cfg.NATSRoutes)
 	}
@@ -68,18 +69,11 @@ func (a *App) busCluster(ctx context.Context) (*bus.Cluster, error) {
 // enterCluster puts this node into the list of nodes, with the repositories of its folder. It
 // does nothing if there is no cluster.
 func (a *App) enterCluster(ctx context.Context, local *builtin.Host, root string) error {
-	if !a.clustered() {
+	if a.peers == nil {
 		return nil
 	}
-	own, err := nodes.Identity(a.cfg.Data)
-	if err != nil {
-		return err
-	}
-	authority, err := nodeAuthority(ctx, a.db, a.ring)
-	if err != nil {
-		return err
-	}
-	secure, err := bus.NodeTLS(authority, time.Now)
+	own := a.peers.Node
+	secure, err := bus.NodeTLS(a.peers.Authority, time.Now)
 	if err != nil {
 		return err
 	}
@@ -117,6 +111,8 @@ func (l nodeList) Home(ctx context.Context, owner, name string) (homes.Node, boo
 	n, ok, err := nodes.Home(ctx, l.a.db, owner, name)
 	return neighbour(n), ok, err
 }
+
+func (l nodeList) Ours(ctx context.Context) ([][2]string, error) { return nodes.At(ctx, l.a.db, l.own) }
 
 func (l nodeList) Settle(ctx context.Context, repos [][2]string) error {
 	return nodes.Settle(ctx, l.a.db, l.own, repos)

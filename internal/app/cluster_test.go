@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/patience"
 )
 
@@ -94,9 +96,22 @@ func TestThreeNodes(t *testing.T) {
 	if f := fault.From(err); f.Slug != "repository-away" || f.Kind != fault.Unavailable || !strings.Contains(f.Detail, name) {
 		t.Errorf("a repository that is away: %v", err)
 	}
-	away := a.send("GET", "/git/acme/web.git/info/refs?service=git-upload-pack", "", "").want(http.StatusServiceUnavailable)
+	const refs = "/git/acme/web.git/info/refs?service=git-upload-pack"
+	as := func(token string) []string {
+		return []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("x:"+token))}
+	}
+	away := a.send("GET", refs, "", "", as(a.owner)...).want(http.StatusServiceUnavailable)
 	if !strings.Contains(string(away.body), name) || away.Header.Get("Retry-After") == "" {
 		t.Errorf("a git client is told %s", away.body)
+	}
+	rival := a.tenant("rival")
+	bob := a.person("bob", rival, policy.Owner)
+	for status, header := range map[int][]string{401: nil, 404: as(a.mint(rival, &bob, policy.Owner.Ceiling(), nil))} {
+		hidden := a.send("GET", refs, "", "", header...).want(status)
+		none := a.send("GET", strings.Replace(refs, "web", "none", 1), "", "", header...).want(status)
+		if string(hidden.body) != string(none.body) {
+			t.Errorf("who may not read a repository is told %s when it is away, and %s of none", hidden.body, none.body)
+		}
 	}
 	b.push("acme/other", map[string]string{"README": "hello\n"})
 	if _, here, err := b.nodeHome("acme", "other"); !here || err != nil {

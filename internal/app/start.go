@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/logsink"
+	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/domain/signin"
 )
 
@@ -100,7 +101,7 @@ func (a *App) loops() []func(context.Context) error {
 // that a node needs it that has not the role of loops.
 func ofNode(d domain) bool {
 	switch d.(type) {
-	case *signin.Service, *connection.Service, *box.Service, *budget.Service, *logsink.Service:
+	case *signin.Service, *connection.Service, *box.Service, *budget.Service, *logsink.Service, *quota.Service:
 		return true
 	}
 	return false

@@ -274,22 +274,28 @@ func (b *Bus) putOut(boxID string) {
 	}
 	b.log.Warn("a box that asks far too much is put out", "box", boxID, "for", b.cfg.PutOut)
 	b.tellOut(boxID)
-	b.calls.also(func() {
-		b.change(boxID, account, b.keys.closedClaims)
-		over := time.NewTimer(b.cfg.PutOut)
-		defer over.Stop()
-		select {
-		case <-b.ctx.Done():
-			return
-		case <-over.C:
-		}
-		b.mu.Lock()
-		delete(b.out, boxID)
-		b.mu.Unlock()
-		if b.owns(account, boxID) {
-			b.change(boxID, account, func(account string) (string, error) { return b.keys.boxClaims(account, boxID) })
-		}
-	})
+	b.calls.also(func() { b.keepOut(boxID, account, b.change) })
+}
+
+// claims makes the claims of an account.
+type claims = func(account string) (string, error)
+
+// keepOut has change close the account of a box that is out, and open it when the time is over.
+func (b *Bus) keepOut(boxID, account string, change func(boxID, account string, claims claims)) {
+	change(boxID, account, b.keys.closedClaims)
+	over := time.NewTimer(b.cfg.PutOut)
+	defer over.Stop()
+	select {
+	case <-b.ctx.Done():
+		return
+	case <-over.C:
+	}
+	b.mu.Lock()
+	delete(b.out, boxID)
+	b.mu.Unlock()
+	if b.owns(account, boxID) {
+		change(boxID, account, func(account string) (string, error) { return b.keys.boxClaims(account, boxID) })
+	}
 }
 
 // owns tells whether a box may use an account now: another node may have shut it.
@@ -304,7 +310,7 @@ func (b *Bus) owns(account, boxID string) bool {
 }
 
 // change gives the account of a box other claims, unless it was shut.
-func (b *Bus) change(boxID, account string, claims func(account string) (string, error)) {
+func (b *Bus) change(boxID, account string, claims claims) {
 	b.changing.Lock()
 	defer b.changing.Unlock()
 	b.mu.Lock()

@@ -183,7 +183,11 @@ func (b *Bus) start() (err error) {
 	if b.probe, err = b.join(probeBox, token, user, nats.CustomInboxPrefix("_INBOX."+probeBox)); err != nil {
 		return err
 	}
-	if err := b.Handle(protocol.CallPing, func(context.Context, string, []byte) (any, error) { return struct{}{}, nil }); err != nil {
+	pong := func(context.Context, string, []byte) (any, error) { return struct{}{}, nil }
+	if err := b.Handle(protocol.CallPing, pong); err != nil {
+		return err
+	}
+	if err := b.serve(b.ownPing(), protocol.CallPing, pong); err != nil {
 		return err
 	}
 	if err := b.gather(); err != nil {
@@ -257,10 +261,16 @@ func (b *Bus) Addr() string { return b.server.Addr().String() }
 // Ping makes a call as a box does, from an account like a box's. It fails if the
 // call is not answered before ctx ends.
 func (b *Bus) Ping(ctx context.Context) error {
-	if _, err := b.probe.RequestWithContext(ctx, protocol.CallSubject(probeBox, protocol.CallPing), nil); err != nil {
+	if _, err := b.probe.RequestWithContext(ctx, b.ownPing(), nil); err != nil {
 		return fmt.Errorf("bus: ping: %w", err)
 	}
 	return nil
+}
+
+// ownPing is the subject of the calls of Ping, which this node answers itself: another one may be
+// frozen.
+func (b *Bus) ownPing() string {
+	return protocol.CallSubject(probeBox, protocol.CallPing+"."+b.server.ID())
 }
 
 // State is how a bus is doing.

@@ -30,7 +30,12 @@ const (
 // protocol.Failure: a fault with its slug and detail, any other error as
 // fault.Internal. The nodes of a cluster share the calls.
 func (b *Bus) Handle(method string, fn func(ctx context.Context, boxID string, data []byte) (any, error)) error {
-	sub, err := b.nc.QueueSubscribe(protocol.CallSubject("*", method), "cp", func(m *nats.Msg) {
+	return b.serve(protocol.CallSubject("*", method), method, fn)
+}
+
+// serve is Handle of the calls that come under one subject.
+func (b *Bus) serve(subject, method string, fn func(ctx context.Context, boxID string, data []byte) (any, error)) error {
+	sub, err := b.nc.QueueSubscribe(subject, "cp", func(m *nats.Msg) {
 		boxID, ok := callerOf(m.Subject)
 		if !ok || m.Reply == "" {
 			return // a message without a reply subject is no call
@@ -112,7 +117,7 @@ func (b *Bus) answer(m *nats.Msg, method, boxID string, fn func(context.Context,
 
 // admit refuses a box that is connected here and may not call any more.
 func (b *Bus) admit(ctx context.Context, boxID string) error {
-	if b.cfg.Cluster == nil || b.cfg.Cluster.May == nil {
+	if b.cfg.Cluster == nil || b.cfg.Cluster.May == nil || boxID == probeBox {
 		return nil
 	}
 	may, err := b.cfg.Cluster.May(ctx, boxID)

@@ -23,7 +23,7 @@ import (
 type Cluster struct {
 	Node   string // id of this node: each has a server name of its own, or there is no cluster
 	Listen string // host:port for other nodes
-	Reach  string // host:port where other nodes reach that; empty: as it is
+	Reach  string // host:port where other nodes reach that, with its port if that is 0; empty: as it is
 	// Peers are the addresses of the nodes that are known at the start. SetPeers changes them.
 	Peers map[string]string // id -> host:port
 	// Authority signs the certificates by which nodes know each other, and is not that of
@@ -121,7 +121,11 @@ func (b *Bus) RoutesAddr() string {
 	if b.cfg.Cluster == nil {
 		return ""
 	}
-	return cmp.Or(b.cfg.Cluster.Reach, b.server.ClusterAddr().String())
+	listens := b.server.ClusterAddr()
+	if host, free := strings.CutSuffix(b.cfg.Cluster.Reach, ":0"); free {
+		return fmt.Sprintf("%s:%d", host, listens.Port)
+	}
+	return cmp.Or(b.cfg.Cluster.Reach, listens.String())
 }
 
 // SetPeers tells the bus which nodes are live, by id, with their addresses, and where boxes

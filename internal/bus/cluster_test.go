@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,14 +11,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"yardmaster/internal/box/conn"
 	"yardmaster/internal/bus"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/proof/chaos"
 	"yardmaster/internal/proof/patience"
+	"yardmaster/internal/protocol"
 )
 
 func (r *registry) owners(context.Context) (map[string]string, error) {
@@ -147,6 +152,47 @@ func TestNodesAreOneBus(t *testing.T) {
 	}
 }
 
+// A node that takes a free port says under its name for others which.
+func TestFreePortUnderAName(t *testing.T) {
+	t.Parallel()
+	cfg := newConfig(t)
+	cfg.Cluster = &bus.Cluster{Node: "node0", Listen: "127.0.0.1:0", Reach: "localhost:0", Authority: *newAuthority(t),
+		Owners: cfg.registry.owners}
+	b := start(t, cfg)
+	host, port, err := net.SplitHostPort(b.RoutesAddr())
+	if err != nil || host != "localhost" || port == "0" {
+		t.Errorf("others are told %q, %v", b.RoutesAddr(), err)
+	}
+}
+
+// A node is well by what it does itself: neither another node nor the database is asked.
+func TestPingIsOfTheNodeItself(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	n := startNodes(t, 2, func(c *config) {
+		c.Cluster.May = func(context.Context, string) (bool, error) {
+			asked.Add(1)
+			return false, errors.New("the database is away")
+		}
+	})
+	const pings = 100
+	here, there := n.all[0].State().In, n.all[1].State().In
+	for range pings {
+		if err := n.all[0].Ping(patience.Context(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := n.all[0].State().In - here; got < pings {
+		t.Errorf("the node has answered %d of %d pings", got, pings)
+	}
+	if got := n.all[1].State().In - there; got != 0 {
+		t.Errorf("the other node was asked %d times", got)
+	}
+	if got := asked.Load(); got != 0 {
+		t.Errorf("the database was asked %d times", got)
+	}
+}
+
 // What is revoked at one node is cut off at every node, and Shut returns after all have done so.
 func TestShutReachesEveryNode(t *testing.T) {
 	t.Parallel()
@@ -260,6 +306,46 @@ func TestPutOutAtEveryNode(t *testing.T) {
 		other.dial(t, b.URL())
 		other.await(t, "refused", refused)
 	}
+}
+
+// A box that was put out comes back at another node although the one that put it out has ended.
+func TestPutOutByANodeThatEnds(t *testing.T) {
+	t.Parallel()
+	n := startNodes(t, 2, func(c *config) { c.PutOut, c.Share = 3*time.Second, 1 })
+	if err := n.all[0].Handle("flood", func(context.Context, string, []byte) (any, error) { return nil, nil }); err != nil {
+		t.Fatal(err)
+	}
+	x := newSeat(t, n.all[0], "X")
+	var ends []chan struct{}
+	var first *nats.Conn
+	for _, b := range n.all {
+		end := make(chan struct{})
+		nc, err := x.bound(t, b)(nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { close(end) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		first, ends = cmp.Or(first, nc), append(ends, end)
+	}
+	for range 10_000 {
+		if first.PublishRequest(protocol.CallSubject("X", "flood"), "_INBOX.X.r", nil) != nil {
+			break
+		}
+	}
+	for _, end := range ends {
+		patience.Ended(t, "the end of a connection", end)
+	}
+	stop(t, n.all[0])
+	if err := n.all[1].SetPeers(map[string]string{n.names[1]: n.all[1].RoutesAddr()}, nil); err != nil {
+		t.Fatal(err)
+	}
+	patience.Until(t, "the box is back", func() bool {
+		nc, err := x.bound(t, n.all[1])()
+		if err == nil {
+			nc.Close()
+		}
+		return err == nil
+	})
 }
 
 // A node that stops lets its boxes move to the others.

@@ -133,7 +133,7 @@ func (b *Bus) letIn() {
 }
 
 // here changes the claims of an account at this node, if it knows the account.
-func (b *Bus) here(account string, claims func(account string) (string, error)) {
+func (b *Bus) here(account string, claims claims) {
 	signed, err := claims(account)
 	if err != nil {
 		b.log.Error("account of a box cannot be changed here", "error", err)
@@ -159,28 +159,31 @@ func (b *Bus) tellOut(boxID string) {
 	}
 }
 
-// hearOut refuses a box that a node has put out, for as long as that node does.
+// hearOut refuses a box that a node has put out, for as long as that node does. It may have come
+// here before this was heard, and that node may not be there any more when the time is over.
 func (b *Bus) hearOut(m *nats.Msg) {
 	boxID := string(m.Data)
 	if checkToken("box id", boxID) != nil {
 		return
 	}
 	b.mu.Lock()
-	already := b.out[boxID]
+	account, already := b.admitted[boxID], b.out[boxID]
 	b.out[boxID] = true
 	b.mu.Unlock()
 	if already {
 		return // by this node, which told it
 	}
-	b.calls.also(func() {
-		over := time.NewTimer(b.cfg.PutOut)
-		defer over.Stop()
-		select {
-		case <-b.ctx.Done():
-		case <-over.C:
-		}
-		b.mu.Lock()
-		delete(b.out, boxID)
-		b.mu.Unlock()
-	})
+	b.calls.also(func() { b.keepOut(boxID, account, b.changeHere) })
+}
+
+// changeHere is change at this node alone. One that is cut off opens no account.
+func (b *Bus) changeHere(boxID, account string, claims claims) {
+	b.changing.Lock()
+	defer b.changing.Unlock()
+	b.mu.Lock()
+	leave := account == "" || b.shut[account] || b.group.adrift.Load() && !b.out[boxID]
+	b.mu.Unlock()
+	if !leave {
+		b.here(account, claims)
+	}
 }

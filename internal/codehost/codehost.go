@@ -49,6 +49,9 @@ var (
 	ErrLost = fault.New(fault.Unavailable, "repository-lost",
 		"The folder of the repository is not on the server. Its operator has to put it back from a copy; "+
 			"until then nothing is read from it or written to it.")
+	// ErrAway says that the node of a cluster that has the repository does not answer.
+	ErrAway = fault.New(fault.Unavailable, "repository-away",
+		"The repository is on another node, which does not answer. It is there again when that node is.")
 	ErrTooLarge = fault.New(fault.TooLarge, "file-too-large", "A file is larger than 1 MiB, or there are too many.")
 )
 

@@ -38,9 +38,14 @@ func (c *Config) settleCluster() error {
 	if _, folder := c.BlobFolder(); folder {
 		return fmt.Errorf("blob (from %s): is a folder, which other nodes of a cluster do not have; name a bucket (s3://…), or off", c.sources["blob"])
 	}
-	for key, is := range map[string]string{"nats-routes": c.NATSRoutes, "node-listen": c.NodeListen} {
-		if _, port, err := net.SplitHostPort(is); err != nil || port == "" {
-			return fmt.Errorf("%s (from %s): %q has not the form host:port", key, c.sources[key], is)
+	for _, of := range []struct{ key, is string }{{"nats-routes", c.NATSRoutes}, {"node-listen", c.NodeListen}} {
+		host, port, err := net.SplitHostPort(of.is)
+		if err != nil || port == "" {
+			return fmt.Errorf("%s (from %s): %q has not the form host:port", of.key, c.sources[of.key], of.is)
+		}
+		if c.NodeHost == "" && (host == "" || net.ParseIP(host).IsUnspecified()) {
+			return fmt.Errorf("%s (from %s): %q is every address of this machine; say with node-host which one other nodes reach",
+				of.key, c.sources[of.key], of.is)
 		}
 	}
 	if strings.ContainsAny(c.NodeHost, ":/ ") && net.ParseIP(c.NodeHost) == nil {

@@ -57,6 +57,9 @@ func TestSecretsAreMasked(t *testing.T) {
 // TestMistakes checks that an error names the setting and its source.
 func TestMistakes(t *testing.T) {
 	data := t.TempDir()
+	shared := func(flags ...string) []string {
+		return append([]string{"--cluster", "on", "--database", "postgres://db/y", "--blob", "off"}, flags...)
+	}
 	file := filepath.Join(data, "c.yaml")
 	if err := os.WriteFile(file, []byte("lisen: x\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -84,6 +87,10 @@ func TestMistakes(t *testing.T) {
 		"no own site":     {[]string{"--own-origins", "https://a.example/"}, nil, []string{"own-origins", "a.example/"}},
 		"no site":         {[]string{"--mcp-origins", "https://a.example, b.example/x"}, nil, []string{"mcp-origins", "b.example/x"}},
 		"no bodies":       {[]string{"--body-timeout", "-1s"}, nil, []string{"body-timeout"}},
+		"any address":     {shared("--nats-routes", "0.0.0.0:4248"), nil, []string{"nats-routes", "0.0.0.0:4248", "node-host"}},
+		"no address":      {shared("--node-listen", ":4249"), nil, []string{"node-listen", ":4249", "node-host"}},
+		"no such role":    {[]string{"--role", "api,mail"}, nil, []string{"role", "mail"}},
+		"no role":         {[]string{"--role", ","}, nil, []string{"role", "at least one"}},
 		"negative seats":  {[]string{"--seats", "-1"}, nil, []string{"seats"}},
 		"cap below minus": {[]string{"--queue-cap", "-2"}, nil, []string{"queue-cap"}},
 	} {

@@ -17,6 +17,15 @@ import (
 // repository, which asks for the client's credential itself.
 func (h *Host) Handler(hooks builtin.Hooks) http.Handler {
 	local := h.local(hooks)
+	// Who may not read the repository is answered as by a node that has none of its name.
+	away := func(w http.ResponseWriter, r *http.Request, repo codehost.Repo, n Node) {
+		user, password, _ := r.BasicAuth()
+		if access, err := hooks.Authorize(r.Context(), user, password, repo); err == nil && access.Read {
+			refuse(w, down(n))
+			return
+		}
+		local.ServeHTTP(w, r)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		repo, is := gitRequest(r)
 		if !is {
@@ -30,7 +39,7 @@ func (h *Host) Handler(hooks builtin.Hooks) http.Handler {
 		case here:
 			local.ServeHTTP(w, r)
 		default:
-			h.relay(w, r, n)
+			h.relay(w, r, n, func() { away(w, r, repo, n) })
 		}
 	})
 }
@@ -54,7 +63,7 @@ func (h *Host) local(hooks builtin.Hooks) http.Handler {
 		}
 		n, here, err := h.claim(ctx, r)
 		if err == nil && !here {
-			err = fault.Newf(fault.Unavailable, "repository-away", "The repository was just made on the node %s. Push again.", n.Name)
+			err = fault.Newf(codehost.ErrAway.Kind, codehost.ErrAway.Slug, "The repository was just made on the node %s. Push again.", n.Name)
 		}
 		return err
 	}
@@ -75,11 +84,11 @@ func gitRequest(r *http.Request) (repo codehost.Repo, ok bool) {
 	return codehost.Repo{Host: codehost.BuiltIn, Owner: part[0], Name: strings.TrimSuffix(part[1], ".git")}, true
 }
 
-// relay has a node serve a request.
-func (h *Host) relay(w http.ResponseWriter, r *http.Request, n Node) {
+// relay has a node serve a request. away answers it if that node does not.
+func (h *Host) relay(w http.ResponseWriter, r *http.Request, n Node, away func()) {
 	n, err := h.live(n)
 	if err != nil {
-		refuse(w, fault.From(err))
+		away()
 		return
 	}
 	ctx, done := h.while(r.Context(), n)
@@ -91,9 +100,9 @@ func (h *Host) relay(w http.ResponseWriter, r *http.Request, n Node) {
 			p.SetXForwarded()
 		},
 		Transport: h.roads, FlushInterval: -1,
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
 			h.Logger.WarnContext(r.Context(), "a node did not answer a git client", "node", n.ID, "error", err)
-			refuse(w, down(n))
+			away()
 		},
 	}
 	proxy.ServeHTTP(w, r.WithContext(ctx))

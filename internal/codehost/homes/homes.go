@@ -35,6 +35,8 @@ type Node struct {
 type List interface {
 	// Home answers the node that has a repository; false: none has.
 	Home(ctx context.Context, owner, name string) (Node, bool, error)
+	// Ours answers the repositories, as owner and name, whose home is this node.
+	Ours(ctx context.Context) ([][2]string, error)
 	// Settle makes this node the home of those of the repositories, given as owner and name,
 	// that have none.
 	Settle(ctx context.Context, repos [][2]string) error
@@ -80,6 +82,13 @@ func New(c Config) *Host {
 
 // Settle makes this node the home of the repositories in its folder that have none.
 func (h *Host) Settle(ctx context.Context) error {
+	ours, err := h.List.Ours(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range ours {
+		h.known.Store(codehost.Repo{Owner: r[0], Name: r[1]}.String(), Node{ID: h.Own})
+	}
 	var repos [][2]string
 	owners, err := os.ReadDir(h.Root)
 	if err != nil {
@@ -92,7 +101,7 @@ func (h *Host) Settle(ctx context.Context) error {
 		}
 		for _, n := range names {
 			r := codehost.Repo{Host: codehost.BuiltIn, Owner: o.Name(), Name: strings.TrimSuffix(n.Name(), ".git")}
-			if strings.HasSuffix(n.Name(), ".git") && r.Validate() == nil {
+			if _, settled := h.known.Load(r.String()); !settled && strings.HasSuffix(n.Name(), ".git") && r.Validate() == nil {
 				repos = append(repos, [2]string{r.Owner, r.Name})
 			}
 		}
@@ -162,7 +171,7 @@ func (h *Host) while(ctx context.Context, n Node) (context.Context, context.Canc
 
 // down says that the home of a repository is.
 func down(n Node) *fault.Error {
-	return fault.Newf(fault.Unavailable, "repository-away",
+	return fault.Newf(codehost.ErrAway.Kind, codehost.ErrAway.Slug,
 		"The repository is on the node %s, which does not answer. It is there again when that node is.", n.Name).After(10 * time.Second)
 }
 

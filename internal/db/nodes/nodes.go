@@ -105,19 +105,7 @@ func Identity(data string) (string, error) {
 	return own, nil
 }
 
-// Live answers the nodes of a database that are live, by id. every is that of the nodes; 0
-// is the default.
-func Live(ctx context.Context, d *db.DB, every time.Duration) (all []Node, err error) {
-	if every == 0 {
-		every = defaultEvery
-	}
-	err = d.Read(ctx, func(tx *db.Tx) error {
-		all, err = alive(tx, every)
-		return err
-	})
-	return all, err
-}
-
+// alive answers the nodes that are live, by id, if beat is the time between two beats.
 func alive(tx *db.Tx, beat time.Duration) ([]Node, error) {
 	now, err := clock(tx)
 	if err != nil {

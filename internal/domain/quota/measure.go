@@ -122,6 +122,9 @@ func (s *Service) Measure(ctx context.Context, account string) error {
 	}
 	for _, r := range repos {
 		bytes, err := s.Sizes.Size(codehost.Repo{Host: codehost.BuiltIn, Owner: r.Owner, Name: r.Name})
+		if errors.Is(err, codehost.ErrAway) {
+			continue // it has what it had when it was measured last
+		}
 		if errors.Is(err, codehost.ErrNotFound) || errors.Is(err, codehost.ErrLost) {
 			bytes, err = 0, nil
 		}

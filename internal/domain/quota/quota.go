@@ -123,7 +123,7 @@ func (l level) share(percent int64) bool {
 // Sizes is the built-in host as the keeper of its own disk.
 type Sizes interface {
 	// Size is how many bytes a repository has on the disk. It fails with
-	// codehost.ErrNotFound or codehost.ErrLost.
+	// codehost.ErrNotFound, codehost.ErrLost or codehost.ErrAway.
 	Size(r codehost.Repo) (int64, error)
 }
 

@@ -112,6 +112,9 @@ func TestEveryTableIsCountedOrNot(t *testing.T) {
 	}
 }
 
+// away is instead of the bytes of a repository whose node does not answer.
+const away = -1
+
 // disk is the host: the bytes of each repository.
 type disk struct {
 	mu    sync.Mutex
@@ -122,6 +125,9 @@ func (d *disk) Size(r codehost.Repo) (int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n, ok := d.bytes[r.String()]
+	if n == away {
+		return 0, codehost.ErrAway
+	}
 	if !ok {
 		return 0, codehost.ErrNotFound
 	}
@@ -226,6 +232,23 @@ func (y *yard) told() (n int) {
 }
 
 func amount(n int64) *int64 { return &n }
+
+// A repository whose node does not answer has what it had, and all else is measured.
+func TestMeasureWithoutANode(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		here, there := y.a+"/near", y.a+"/web"
+		y.add(seed.Repo{ID: "near", Account: y.a, Owner: y.a, Name: "near"})
+		y.disk.bytes[here], y.disk.bytes[there] = 1000, 200
+		before := y.measure()
+		y.disk.bytes[here], y.disk.bytes[there] = 3000, away
+		y.task("more", "work")
+		after := y.measure()
+		if before.GitBytes != 1200 || after.GitBytes != 3200 || after.Records != before.Records+1 {
+			t.Errorf("%+v, and then %+v", before, after)
+		}
+	})
+}
 
 // After any writes and deletions a measure says what there is, whichever node makes it.
 func TestMeasureIsTrue(t *testing.T) {
