@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"yardmaster/internal/durable"
 )
 
-// holdFile is the file in the folder of the repositories that a backup holds while it is made. All
-// servers of a cluster share that folder. The hold ends with the process, however that ends.
+// holdFile is the file in the folder of the repositories that a backup holds while it is made. The
+// hold ends with the process, however that ends.
 const holdFile = ".backup-lock"
 
 // lookAgain is how often a backup that waits for a deletion looks whether it has ended.
@@ -45,6 +47,11 @@ func lock(repositories string, how int) (release func(), free bool, err error) {
 	f, err := os.OpenFile(filepath.Join(repositories, holdFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, false, fmt.Errorf("the lock of backups: %w", err)
+	}
+	if os.Geteuid() == 0 { // a server that is not root opens it, too
+		if err := durable.Likewise(f.Name(), repositories); err != nil {
+			return nil, false, errors.Join(fmt.Errorf("the lock of backups: %w", err), f.Close())
+		}
 	}
 	switch err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB); {
 	case errors.Is(err, syscall.EWOULDBLOCK), errors.Is(err, syscall.EINTR):
