@@ -226,6 +226,12 @@ func TestRestore(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "empty") {
 				t.Error("a backup was put over a server:", err)
 			}
+			elsewhere := *cfg // the database of a server, and a new folder
+			elsewhere.Data = filepath.Join(t.TempDir(), "data")
+			err = Backup{Version: "test", Out: said}.Restore(t.Context(), &elsewhere, to)
+			if _, e := os.Stat(filepath.Join(elsewhere.Data, "git")); err == nil || !errors.Is(e, fs.ErrNotExist) {
+				t.Error("something was put beside a database that is in use:", err, e)
+			}
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
 			err = Run(ctx, cfg, Options{Version: "test", Ready: func(a *App) {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"yardmaster/internal/backup"
 	"yardmaster/internal/config"
@@ -79,19 +80,18 @@ func listed(wrong []string) string {
 // putBack puts a backup in place, the database last: without it no server takes the rest for its own.
 func putBack(ctx context.Context, c *config.Config, from string, m backup.Manifest) error {
 	engine := db.Postgres
-	path, lite := strings.CutPrefix(c.Database, "sqlite:")
-	if lite {
+	if strings.HasPrefix(c.Database, "sqlite:") {
 		engine = db.SQLite
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, fmt.Errorf("%s is there already: a backup is put into an empty folder only", path))
-		}
 	}
 	if engine.String() != m.Engine {
 		return fmt.Errorf("the backup is of a %s database, and --database names one of %s", m.Engine, engine)
 	}
+	if err := db.Vacant(ctx, c.Database); err != nil {
+		return err
+	}
 	root := filepath.Join(c.Data, backup.GitFolder)
 	if in, err := os.ReadDir(root); err == nil && len(in) > 0 {
-		return fmt.Errorf("%s is not empty: a backup is put into an empty folder only", root)
+		return fmt.Errorf("%s is not empty: a backup is put into an empty folder only; if a restore into it was cut off, remove it first", root)
 	}
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return err
@@ -107,6 +107,7 @@ func putBack(ctx context.Context, c *config.Config, from string, m backup.Manife
 			return err
 		}
 	}
+	syscall.Sync() // a database names what is on the disk
 	return db.Restore(ctx, c.Database, filepath.Join(from, m.Database))
 }
 
