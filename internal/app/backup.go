@@ -64,6 +64,9 @@ func (b Backup) Make(ctx context.Context, c *config.Config, to string) (err erro
 	if abs, err := filepath.Abs(to); err != nil || within(c.Data, abs) {
 		return errors.Join(err, fmt.Errorf("%s is in the data folder %s: a backup in what it copies would grow with each", to, c.Data))
 	}
+	if err := b.keysThere(c); err != nil {
+		return err
+	}
 	f, err := backup.Make(to)
 	if err != nil {
 		return err
@@ -97,7 +100,7 @@ func (b Backup) Make(ctx context.Context, c *config.Config, to string) (err erro
 		return err
 	}
 	if b.Keys {
-		if err := keysInto(c, f); err != nil {
+		if err := errors.Join(f.File(keyFile(c), backup.KeyFile), f.File(c.HeadsFile, backup.HeadsFile)); err != nil {
 			return err
 		}
 	}
@@ -255,8 +258,11 @@ func copyObject(ctx context.Context, from, to blob.Store, key string) (size int6
 	return info.Size, to.Put(ctx, key, in, info.Size, info.Type)
 }
 
-// keysInto copies the master keys and the signed heads of the record.
-func keysInto(c *config.Config, f *backup.Folder) error {
+// keysThere fails if the master keys shall go into the backup and are in no file.
+func (b Backup) keysThere(c *config.Config) error {
+	if !b.Keys {
+		return nil
+	}
 	file := keyFile(c)
 	if file == "" {
 		return fmt.Errorf("--with-keys: the master keys are in %s and in no file", keyPlace(c))
@@ -264,7 +270,7 @@ func keysInto(c *config.Config, f *backup.Folder) error {
 	if _, err := os.Stat(file); err != nil {
 		return fmt.Errorf("--with-keys: %w", err)
 	}
-	return errors.Join(f.File(file, backup.KeyFile), f.File(c.HeadsFile, backup.HeadsFile))
+	return nil
 }
 
 // putObjects stores the objects of a backup in the store that c configures.

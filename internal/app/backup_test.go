@@ -157,6 +157,13 @@ func TestBackup(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "already") {
 				t.Error("a backup was made over another:", err)
 			}
+			keyless := *y.cfg
+			keyless.MasterKey, keyless.KeyFile = "", filepath.Join(t.TempDir(), "none")
+			said.Reset()
+			err = Backup{Keys: true, Out: said}.Make(t.Context(), &keyless, to+"-keys")
+			if err == nil || !strings.Contains(err.Error(), "--with-keys") || said.Len() > 0 {
+				t.Error("something was copied before the keys were looked for:", err, said)
+			}
 		})
 	}
 }
