@@ -104,6 +104,9 @@ func (b Backup) Make(ctx context.Context, c *config.Config, to string) (err erro
 			return err
 		}
 	}
+	if err := f.File(filepath.Join(c.Data, nodes.File), nodes.File); err != nil {
+		return err
+	}
 	if err := f.Finish(m); err != nil {
 		return err
 	}
@@ -111,9 +114,7 @@ func (b Backup) Make(ctx context.Context, c *config.Config, to string) (err erro
 	for _, key := range m.Lacking {
 		fmt.Fprintf(b.Out, "The server itself lacks the object %s, which a row names.\n", key)
 	}
-	for _, node := range m.Elsewhere {
-		fmt.Fprintf(b.Out, "The repositories of the node %s are not in it.\n", node)
-	}
+	sayElsewhere(b.Out, m)
 	if !b.Keys {
 		fmt.Fprintf(b.Out, "It has no master key: keep a copy of %s elsewhere, as nothing that is sealed opens without it.\n", keyPlace(c))
 	}
@@ -171,8 +172,10 @@ func (b Backup) elsewhere(tx *db.Tx, data string) (names []string, err error) {
 		return nil, err
 	}
 	others, err := nodes.Elsewhere(tx, own)
-	for _, o := range others {
-		names = append(names, fmt.Sprintf("%s (%d)", o.Name, o.N))
+	for i, n := 0, 0; i < len(others); i++ {
+		if n++; i+1 == len(others) || others[i+1].Node != others[i].Node {
+			names, n = append(names, fmt.Sprintf("%s (%d)", others[i].Node, n)), 0
+		}
 	}
 	if err == nil && len(names) > 0 && !b.Part {
 		err = fmt.Errorf("other nodes have repositories: %s; with --part this backup is of the database and of what this node has, "+

@@ -177,6 +177,10 @@ func TestBackupLacksOtherNodes(t *testing.T) {
 			t.Parallel()
 			y := start(t, e)
 			to, said := filepath.Join(t.TempDir(), "backup"), new(bytes.Buffer)
+			y.push("acme/web", map[string]string{"README.md": "one"})
+			if err := os.RemoveAll(filepath.Join(y.cfg.Data, "git", "acme")); err != nil { // it is in the other's folder
+				t.Fatal(err)
+			}
 			other := nodes.New(nodes.Config{DB: y.db, Self: nodes.Self{ID: "far", Name: "the far node"}})
 			err := errors.Join(other.Enter(t.Context()), nodes.Settle(t.Context(), y.db, "far", [][2]string{{"acme", "web"}}))
 			if err != nil {
@@ -192,8 +196,16 @@ func TestBackupLacksOtherNodes(t *testing.T) {
 			if err := (Backup{Part: true, Out: said}).Make(t.Context(), y.cfg, to); err != nil {
 				t.Fatal(err)
 			}
+			said.Reset()
+			if err := (Backup{Out: said}).Drill(t.Context(), y.cfg, to, spare(t, e)); err != nil {
+				t.Error("a part is not sound by itself:", err)
+			}
 			if !strings.Contains(said.String(), "The repositories of the node the far node (1) are not in it.") {
 				t.Error(said)
+			}
+			own, err := os.ReadFile(filepath.Join(y.cfg.Data, nodes.File))
+			if kept, e := os.ReadFile(filepath.Join(to, nodes.File)); err != nil || e != nil || !bytes.Equal(kept, own) {
+				t.Errorf("the node is %q (%v), and in the backup %q (%v)", own, err, kept, e)
 			}
 		})
 	}

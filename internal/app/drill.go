@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/blob"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/nodes"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 )
@@ -57,6 +58,7 @@ func (b Backup) Drill(ctx context.Context, c *config.Config, from, spare string)
 		return err
 	}
 	sayMoved(b.Out, m)
+	sayElsewhere(b.Out, m)
 	if d.wrong > 0 {
 		return fmt.Errorf("the backup is not sound: %d faults", d.wrong)
 	}
@@ -118,11 +120,19 @@ func (d *drill) inspect(ctx context.Context, a *App) error {
 	var chains []string
 	var objects []blob.Named
 	var stored []repo.Stored
+	var away []nodes.Away
+	own, err := nodes.Identity(d.dir)
+	if err != nil {
+		return err
+	}
 	if err := a.db.Read(ctx, func(tx *db.Tx) (err error) {
 		if rows, chains, err = event.Proofread(tx); err != nil {
 			return err
 		}
 		if objects, err = namedObjects(tx, d.m.MadeAt); err != nil {
+			return err
+		}
+		if away, err = nodes.Elsewhere(tx, own); err != nil {
 			return err
 		}
 		stored, err = repo.AllStored(tx)
@@ -136,7 +146,7 @@ func (d *drill) inspect(ctx context.Context, a *App) error {
 		return err
 	}
 	d.found("objects", wrong, "%d are there", len(objects))
-	d.found("repositories", d.repositories(ctx, stored), "%d are there; each is whole (git fsck) and can be cloned", len(d.m.Repositories))
+	d.found("repositories", d.repositories(ctx, stored, away), "%d are there; each is whole (git fsck) and can be cloned", len(d.m.Repositories))
 	wrong = nil
 	if s := a.bus.State(); !s.Connected || s.Boxes > 0 {
 		wrong = append(wrong, fmt.Sprintf("connected is %v, boxes are %d", s.Connected, s.Boxes))
@@ -191,9 +201,12 @@ func (d *drill) objects(ctx context.Context, a *App, named []blob.Named) (wrong 
 	return wrong, nil
 }
 
-// repositories has git look at each repository and clone it.
-func (d *drill) repositories(ctx context.Context, stored []repo.Stored) (wrong []string) {
+// repositories has git look at each repository and clone it. Those that are away lack.
+func (d *drill) repositories(ctx context.Context, stored []repo.Stored, away []nodes.Away) (wrong []string) {
 	have := map[string]bool{}
+	for _, r := range away {
+		have[r.Owner+"/"+r.Name] = true
+	}
 	for _, r := range d.m.Repositories {
 		name := strings.TrimSuffix(r.Path, ".git")
 		have[name] = true

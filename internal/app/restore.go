@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/backup"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/nodes"
 )
 
 // mostSaid bounds what is said of one kind of fault.
@@ -46,6 +47,7 @@ func (b Backup) Restore(ctx context.Context, c *config.Config, from string) (err
 	fmt.Fprintf(b.Out, "The backup of %s is in %s: %d repositories, %d objects.\n", m.MadeAt.Format("2006-01-02 15:04:05 MST"), c.Data,
 		len(m.Repositories), m.Objects)
 	sayMoved(b.Out, m)
+	sayElsewhere(b.Out, m)
 	if file := keyFile(c); file != "" {
 		if _, err := os.Stat(file); err != nil {
 			fmt.Fprintf(b.Out, "The master key of its time is not there yet: put it to %s, or no server starts.\n", file)
@@ -102,18 +104,18 @@ func putBack(ctx context.Context, c *config.Config, from string, m backup.Manife
 	if err := putObjects(ctx, c, from); err != nil {
 		return err
 	}
-	if m.WithKeys {
-		if err := keysBack(c, from); err != nil {
-			return err
-		}
+	if err := filesBack(c, from); err != nil {
+		return err
 	}
 	syscall.Sync() // a database names what is on the disk
 	return db.Restore(ctx, c.Database, filepath.Join(from, m.Database))
 }
 
-// keysBack puts the keys of a backup where there are none yet.
-func keysBack(c *config.Config, from string) error {
-	for name, to := range map[string]string{backup.KeyFile: keyFile(c), backup.HeadsFile: c.HeadsFile} {
+// filesBack puts what a backup has of the keys, the heads and the id of the node where there are none yet.
+func filesBack(c *config.Config, from string) error {
+	for name, to := range map[string]string{
+		backup.KeyFile: keyFile(c), backup.HeadsFile: c.HeadsFile, nodes.File: filepath.Join(c.Data, nodes.File),
+	} {
 		in, err := os.ReadFile(filepath.Join(from, name))
 		if errors.Is(err, fs.ErrNotExist) || to == "" {
 			continue
@@ -146,6 +148,13 @@ func differ(want, have map[string]int64) (wrong []string) {
 		}
 	}
 	return wrong
+}
+
+// sayElsewhere says whose repositories a backup lacks.
+func sayElsewhere(out io.Writer, m backup.Manifest) {
+	for _, node := range m.Elsewhere {
+		fmt.Fprintf(out, "The repositories of the node %s are not in it.\n", node)
+	}
 }
 
 // sayMoved says what copied refs may have beyond the copied rows.
