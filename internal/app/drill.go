@@ -82,7 +82,8 @@ func drillConfig(ctx context.Context, c *config.Config, from, dir, spare string,
 	case m.WithKeys:
 		args = append(args, "--master-key-file", filepath.Join(from, backup.KeyFile))
 	default:
-		return nil, errors.New("the backup has no master key: name the one of its time with --master-key-file, or the server's folder with --data")
+		return nil, fmt.Errorf("the backup has no master key, and there is no %s: name the one of its time with --master-key-file, "+
+			"or the server's folder with --data", keyPlace(c))
 	}
 	switch {
 	case m.Engine == db.Postgres.String() && spare == "":
