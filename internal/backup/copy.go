@@ -17,15 +17,9 @@ import (
 )
 
 // Repositories lists the repositories in the folder of the built-in host: OWNER/NAME.git.
-func Repositories(root string) (out []string, err error) {
-	found, err := filepath.Glob(filepath.Join(root, "*", "*.git"))
-	for _, at := range found {
-		rel, e := filepath.Rel(root, at)
-		if err = errors.Join(err, e); e == nil && !strings.HasPrefix(rel, ".") {
-			out = append(out, filepath.ToSlash(rel))
-		}
-	}
-	return out, err
+func Repositories(root string) ([]string, error) {
+	found, err := fs.Glob(os.DirFS(root), "*/*.git")
+	return slices.DeleteFunc(found, func(name string) bool { return strings.HasPrefix(name, ".") }), err
 }
 
 // early are the parts of a repository in the order in which they are copied; everything else
