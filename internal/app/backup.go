@@ -138,15 +138,19 @@ func (b Backup) database(ctx context.Context, c *config.Config, f *backup.Folder
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	if err := d.Read(ctx, func(tx *db.Tx) (err error) {
+		m.Elsewhere, err = b.elsewhere(tx, c.Data)
+		return err
+	}); err != nil {
+		return nil, err
+	}
 	copied, err := d.Copy(ctx, f.Within(m.Database), func(tx *db.Tx) (err error) {
 		m.MadeAt = tx.Now
-		if m.Elsewhere, err = b.elsewhere(tx, c.Data); err != nil {
-			return err
-		}
 		objects, err = namedObjects(tx, tx.Now)
 		return err
 	})
-	if err = errors.Join(err, d.Close()); err == nil {
+	if err == nil {
 		err = f.Sum(m.Database)
 	}
 	if err != nil {
