@@ -65,6 +65,10 @@ func (d *DB) vacuum(ctx context.Context, file string, read func(*Tx) error) (out
 
 // lite opens a file of SQLite with one connection.
 func lite(path string) (*sql.DB, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
 	q := url.Values{"_busy_timeout": {"5000"}}
 	pool, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String())
 	if err == nil {

@@ -32,3 +32,30 @@ func TestRestoreLeavesNoHalf(t *testing.T) {
 		t.Error("a database was written over")
 	}
 }
+
+// A database is counted by a path that is relative, too, and one that is put back is vacant no more.
+func TestCountRelative(t *testing.T) {
+	t.Parallel()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := filepath.Rel(here, filepath.Join(t.TempDir(), "yardmaster.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dsn := "sqlite:" + path
+	d, err := Open(t.Context(), dsn, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if have, err := Count(t.Context(), dsn); err != nil || have.Schema == 0 || len(have.Rows) < 100 {
+		t.Error(len(have.Rows), have.Schema, err)
+	}
+	if err := Vacant(t.Context(), dsn); err == nil {
+		t.Error("a database that is there counts as none")
+	}
+}
