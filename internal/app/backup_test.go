@@ -164,7 +164,8 @@ func TestBackup(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "--with-keys") || said.Len() > 0 {
 				t.Error("something was copied before the keys were looked for:", err, said)
 			}
-			if err := (Backup{Out: said}).Drill(t.Context(), &keyless, to, ""); err == nil || !strings.Contains(err.Error(), keyless.KeyFile) {
+			err = Backup{Out: said}.Drill(t.Context(), &keyless, to, "")
+			if err == nil || !strings.Contains(err.Error(), keyless.KeyFile) {
 				t.Error("the key that lacks is not named:", err)
 			}
 		})
