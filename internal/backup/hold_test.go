@@ -35,3 +35,36 @@ func TestHoldIsOfTheServersUser(t *testing.T) {
 	}
 	done()
 }
+
+// The user of the server gets no file of root's by a link in the place of the lock.
+func TestHoldGivesNothingAway(t *testing.T) {
+	t.Parallel()
+	for name, link := range map[string]func(old, new string) error{"symbolic": os.Symlink, "hard": os.Link} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
+			if os.Geteuid() == 0 {
+				if err := os.Chown(root, 65534, 65534); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(other, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := link(other, filepath.Join(root, holdFile)); err != nil {
+				t.Fatal(err)
+			}
+			release, err := Hold(t.Context(), root)
+			if (err == nil) != (name == "hard") {
+				t.Error(err)
+			}
+			if err == nil {
+				release()
+			}
+			info, err := os.Stat(other)
+			if err != nil || int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
+				t.Errorf("it was given away: %v, %v", info, err)
+			}
+		})
+	}
+}

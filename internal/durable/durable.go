@@ -25,7 +25,7 @@ func Replace(path, pattern string, text []byte) error {
 		return err
 	}
 	defer os.Remove(next) // absent after a successful rename
-	if err := Likewise(next, path); err != nil {
+	if err := likewise(next, path); err != nil {
 		return err
 	}
 	if err := os.Rename(next, path); err != nil {
@@ -64,8 +64,7 @@ func Name(path string) error {
 	return d.Sync()
 }
 
-// Likewise gives path the owner of as, so that root leaves nothing that the user of as cannot open.
-func Likewise(path, as string) error {
+func likewise(path, as string) error {
 	info, err := os.Stat(as)
 	if err != nil {
 		return err
