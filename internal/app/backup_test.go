@@ -185,8 +185,15 @@ func TestBackupLacksOtherNodes(t *testing.T) {
 			if err := os.RemoveAll(filepath.Join(y.cfg.Data, "git", "acme")); err != nil { // it is in the other's folder
 				t.Fatal(err)
 			}
+			if err := (Backup{Out: said}).Make(t.Context(), y.cfg, to+"-lost"); err != nil {
+				t.Fatal(err)
+			}
+			err := Backup{Out: said}.Drill(t.Context(), y.cfg, to+"-lost", spare(t, e))
+			if err == nil || !strings.Contains(said.String(), "acme/web is not in the backup") {
+				t.Error("a repository that no node has is not missed:", err, said)
+			}
 			other := nodes.New(nodes.Config{DB: y.db, Self: nodes.Self{ID: "far", Name: "the far node"}})
-			err := errors.Join(other.Enter(t.Context()), nodes.Settle(t.Context(), y.db, "far", [][2]string{{"acme", "web"}}))
+			err = errors.Join(other.Enter(t.Context()), nodes.Settle(t.Context(), y.db, "far", [][2]string{{"acme", "web"}}))
 			if err != nil {
 				t.Fatal(err)
 			}

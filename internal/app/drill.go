@@ -14,6 +14,7 @@ import (
 
 	"yardmaster/internal/backup"
 	"yardmaster/internal/blob"
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/nodes"
@@ -120,7 +121,7 @@ func (d *drill) inspect(ctx context.Context, a *App) error {
 	var rows int64
 	var chains []string
 	var objects []blob.Named
-	var stored []repo.Stored
+	var stored []codehost.Repo
 	var away []nodes.Away
 	own, err := nodes.Identity(d.dir)
 	if err != nil {
@@ -136,7 +137,7 @@ func (d *drill) inspect(ctx context.Context, a *App) error {
 		if away, err = nodes.Elsewhere(tx, own); err != nil {
 			return err
 		}
-		stored, err = repo.AllStored(tx)
+		stored, err = repo.Pushed(tx)
 		return err
 	}); err != nil {
 		return err
@@ -203,7 +204,7 @@ func (d *drill) objects(ctx context.Context, a *App, named []blob.Named) (wrong 
 }
 
 // repositories has git look at each repository and clone it. Those that are away lack.
-func (d *drill) repositories(ctx context.Context, stored []repo.Stored, away []nodes.Away) (wrong []string) {
+func (d *drill) repositories(ctx context.Context, stored []codehost.Repo, away []nodes.Away) (wrong []string) {
 	have := map[string]bool{}
 	for _, r := range away {
 		have[r.Owner+"/"+r.Name] = true
@@ -217,7 +218,7 @@ func (d *drill) repositories(ctx context.Context, stored []repo.Stored, away []n
 		}
 	}
 	for _, r := range stored {
-		if name := r.Owner + "/" + r.Name; r.Pushed && !have[name] {
+		if name := r.String(); !have[name] {
 			wrong = append(wrong, name+" is not in the backup")
 		}
 	}
