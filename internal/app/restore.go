@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -116,22 +115,10 @@ func filesBack(c *config.Config, from string) error {
 	for name, to := range map[string]string{
 		backup.KeyFile: keyFile(c), backup.HeadsFile: c.HeadsFile, nodes.File: filepath.Join(c.Data, nodes.File),
 	} {
-		in, err := os.ReadFile(filepath.Join(from, name))
-		if errors.Is(err, fs.ErrNotExist) || to == "" {
+		if to == "" {
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		_, err = out.Write(in)
-		if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
+		if err := backup.PutFile(from, name, to); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"yardmaster/internal/durable"
 )
 
 // Repositories lists the repositories in the folder of the built-in host: OWNER/NAME.git.
@@ -150,6 +152,23 @@ func PutBack(backup, root string, m Manifest) error {
 		}
 	}
 	return nil
+}
+
+// PutFile copies a file of a backup to a path where there is none yet, whole or not at all. It does
+// nothing if the backup has no such file.
+func PutFile(backup, name, to string) error {
+	if _, err := os.Lstat(to); err == nil {
+		return nil
+	}
+	in, err := os.Open(filepath.Join(backup, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return durable.Stream(to, ".restored-*", in)
 }
 
 // Refs reads the refs of a bare repository: their commits, by name. A loose ref counts before a
