@@ -64,6 +64,9 @@ func (b Backup) Make(ctx context.Context, c *config.Config, to string) (err erro
 	if abs, err := filepath.Abs(to); err != nil || within(c.Data, abs) {
 		return errors.Join(err, fmt.Errorf("%s is in the data folder %s: a backup in what it copies would grow with each", to, c.Data))
 	}
+	if err := b.keysThere(c); err != nil {
+		return err
+	}
 	f, err := backup.Make(to)
 	if err != nil {
 		return err
@@ -97,9 +100,12 @@ func (b Backup) Make(ctx context.Context, c *config.Config, to string) (err erro
 		return err
 	}
 	if b.Keys {
-		if err := keysInto(c, f); err != nil {
+		if err := errors.Join(f.File(keyFile(c), backup.KeyFile), f.File(c.HeadsFile, backup.HeadsFile)); err != nil {
 			return err
 		}
+	}
+	if err := f.File(filepath.Join(c.Data, nodes.File), nodes.File); err != nil {
+		return err
 	}
 	if err := f.Finish(m); err != nil {
 		return err
@@ -108,9 +114,7 @@ func (b Backup) Make(ctx context.Context, c *config.Config, to string) (err erro
 	for _, key := range m.Lacking {
 		fmt.Fprintf(b.Out, "The server itself lacks the object %s, which a row names.\n", key)
 	}
-	for _, node := range m.Elsewhere {
-		fmt.Fprintf(b.Out, "The repositories of the node %s are not in it.\n", node)
-	}
+	sayElsewhere(b.Out, m)
 	if !b.Keys {
 		fmt.Fprintf(b.Out, "It has no master key: keep a copy of %s elsewhere, as nothing that is sealed opens without it.\n", keyPlace(c))
 	}
@@ -134,15 +138,19 @@ func (b Backup) database(ctx context.Context, c *config.Config, f *backup.Folder
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	if err := d.Read(ctx, func(tx *db.Tx) (err error) {
+		m.Elsewhere, err = b.elsewhere(tx, c.Data)
+		return err
+	}); err != nil {
+		return nil, err
+	}
 	copied, err := d.Copy(ctx, f.Within(m.Database), func(tx *db.Tx) (err error) {
 		m.MadeAt = tx.Now
-		if m.Elsewhere, err = b.elsewhere(tx, c.Data); err != nil {
-			return err
-		}
 		objects, err = namedObjects(tx, tx.Now)
 		return err
 	})
-	if err = errors.Join(err, d.Close()); err == nil {
+	if err == nil {
 		err = f.Sum(m.Database)
 	}
 	if err != nil {
@@ -168,8 +176,10 @@ func (b Backup) elsewhere(tx *db.Tx, data string) (names []string, err error) {
 		return nil, err
 	}
 	others, err := nodes.Elsewhere(tx, own)
-	for _, o := range others {
-		names = append(names, fmt.Sprintf("%s (%d)", o.Name, o.N))
+	for i, n := 0, 0; i < len(others); i++ {
+		if n++; i+1 == len(others) || others[i+1].Node != others[i].Node {
+			names, n = append(names, fmt.Sprintf("%s (%d)", others[i].Node, n)), 0
+		}
 	}
 	if err == nil && len(names) > 0 && !b.Part {
 		err = fmt.Errorf("other nodes have repositories: %s; with --part this backup is of the database and of what this node has, "+
@@ -255,8 +265,11 @@ func copyObject(ctx context.Context, from, to blob.Store, key string) (size int6
 	return info.Size, to.Put(ctx, key, in, info.Size, info.Type)
 }
 
-// keysInto copies the master keys and the signed heads of the record.
-func keysInto(c *config.Config, f *backup.Folder) error {
+// keysThere fails if the master keys shall go into the backup and are in no file.
+func (b Backup) keysThere(c *config.Config) error {
+	if !b.Keys {
+		return nil
+	}
 	file := keyFile(c)
 	if file == "" {
 		return fmt.Errorf("--with-keys: the master keys are in %s and in no file", keyPlace(c))
@@ -264,7 +277,7 @@ func keysInto(c *config.Config, f *backup.Folder) error {
 	if _, err := os.Stat(file); err != nil {
 		return fmt.Errorf("--with-keys: %w", err)
 	}
-	return errors.Join(f.File(file, backup.KeyFile), f.File(c.HeadsFile, backup.HeadsFile))
+	return nil
 }
 
 // putObjects stores the objects of a backup in the store that c configures.

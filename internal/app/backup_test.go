@@ -157,6 +157,17 @@ func TestBackup(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "already") {
 				t.Error("a backup was made over another:", err)
 			}
+			keyless := *y.cfg
+			keyless.MasterKey, keyless.KeyFile = "", filepath.Join(t.TempDir(), "none")
+			said.Reset()
+			err = Backup{Keys: true, Out: said}.Make(t.Context(), &keyless, to+"-keys")
+			if err == nil || !strings.Contains(err.Error(), "--with-keys") || said.Len() > 0 {
+				t.Error("something was copied before the keys were looked for:", err, said)
+			}
+			err = Backup{Out: said}.Drill(t.Context(), &keyless, to, "")
+			if err == nil || !strings.Contains(err.Error(), keyless.KeyFile) {
+				t.Error("the key that lacks is not named:", err)
+			}
 		})
 	}
 }
@@ -170,8 +181,19 @@ func TestBackupLacksOtherNodes(t *testing.T) {
 			t.Parallel()
 			y := start(t, e)
 			to, said := filepath.Join(t.TempDir(), "backup"), new(bytes.Buffer)
+			y.push("acme/web", map[string]string{"README.md": "one"})
+			if err := os.RemoveAll(filepath.Join(y.cfg.Data, "git", "acme")); err != nil { // it is in the other's folder
+				t.Fatal(err)
+			}
+			if err := (Backup{Out: said}).Make(t.Context(), y.cfg, to+"-lost"); err != nil {
+				t.Fatal(err)
+			}
+			err := Backup{Out: said}.Drill(t.Context(), y.cfg, to+"-lost", spare(t, e))
+			if err == nil || !strings.Contains(said.String(), "acme/web is not in the backup") {
+				t.Error("a repository that no node has is not missed:", err, said)
+			}
 			other := nodes.New(nodes.Config{DB: y.db, Self: nodes.Self{ID: "far", Name: "the far node"}})
-			err := errors.Join(other.Enter(t.Context()), nodes.Settle(t.Context(), y.db, "far", [][2]string{{"acme", "web"}}))
+			err = errors.Join(other.Enter(t.Context()), nodes.Settle(t.Context(), y.db, "far", [][2]string{{"acme", "web"}}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,8 +207,16 @@ func TestBackupLacksOtherNodes(t *testing.T) {
 			if err := (Backup{Part: true, Out: said}).Make(t.Context(), y.cfg, to); err != nil {
 				t.Fatal(err)
 			}
+			said.Reset()
+			if err := (Backup{Out: said}).Drill(t.Context(), y.cfg, to, spare(t, e)); err != nil {
+				t.Error("a part is not sound by itself:", err)
+			}
 			if !strings.Contains(said.String(), "The repositories of the node the far node (1) are not in it.") {
 				t.Error(said)
+			}
+			own, err := os.ReadFile(filepath.Join(y.cfg.Data, nodes.File))
+			if kept, e := os.ReadFile(filepath.Join(to, nodes.File)); err != nil || e != nil || !bytes.Equal(kept, own) {
+				t.Errorf("the node is %q (%v), and in the backup %q (%v)", own, err, kept, e)
 			}
 		})
 	}
@@ -225,6 +255,12 @@ func TestRestore(t *testing.T) {
 			err = Backup{Version: "test", Out: said}.Restore(t.Context(), cfg, to)
 			if err == nil || !strings.Contains(err.Error(), "empty") {
 				t.Error("a backup was put over a server:", err)
+			}
+			elsewhere := *cfg // the database of a server, and a new folder
+			elsewhere.Data = filepath.Join(t.TempDir(), "data")
+			err = Backup{Version: "test", Out: said}.Restore(t.Context(), &elsewhere, to)
+			if _, e := os.Stat(filepath.Join(elsewhere.Data, "git")); err == nil || !errors.Is(e, fs.ErrNotExist) {
+				t.Error("something was put beside a database that is in use:", err, e)
 			}
 			ctx, end := context.WithCancel(t.Context())
 			defer end()

@@ -14,8 +14,10 @@ import (
 
 	"yardmaster/internal/backup"
 	"yardmaster/internal/blob"
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/nodes"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 )
@@ -57,6 +59,7 @@ func (b Backup) Drill(ctx context.Context, c *config.Config, from, spare string)
 		return err
 	}
 	sayMoved(b.Out, m)
+	sayElsewhere(b.Out, m)
 	if d.wrong > 0 {
 		return fmt.Errorf("the backup is not sound: %d faults", d.wrong)
 	}
@@ -80,7 +83,8 @@ func drillConfig(ctx context.Context, c *config.Config, from, dir, spare string,
 	case m.WithKeys:
 		args = append(args, "--master-key-file", filepath.Join(from, backup.KeyFile))
 	default:
-		return nil, errors.New("the backup has no master key: name the one of its time with --master-key-file, or the server's folder with --data")
+		return nil, fmt.Errorf("the backup has no master key, and there is no %s: name the one of its time with --master-key-file, "+
+			"or the server's folder with --data", keyPlace(c))
 	}
 	switch {
 	case m.Engine == db.Postgres.String() && spare == "":
@@ -117,7 +121,12 @@ func (d *drill) inspect(ctx context.Context, a *App) error {
 	var rows int64
 	var chains []string
 	var objects []blob.Named
-	var stored []repo.Stored
+	var stored []codehost.Repo
+	var away []nodes.Away
+	own, err := nodes.Identity(d.dir)
+	if err != nil {
+		return err
+	}
 	if err := a.db.Read(ctx, func(tx *db.Tx) (err error) {
 		if rows, chains, err = event.Proofread(tx); err != nil {
 			return err
@@ -125,7 +134,10 @@ func (d *drill) inspect(ctx context.Context, a *App) error {
 		if objects, err = namedObjects(tx, d.m.MadeAt); err != nil {
 			return err
 		}
-		stored, err = repo.AllStored(tx)
+		if away, err = nodes.Elsewhere(tx, own); err != nil {
+			return err
+		}
+		stored, err = repo.Pushed(tx)
 		return err
 	}); err != nil {
 		return err
@@ -136,7 +148,7 @@ func (d *drill) inspect(ctx context.Context, a *App) error {
 		return err
 	}
 	d.found("objects", wrong, "%d are there", len(objects))
-	d.found("repositories", d.repositories(ctx, stored), "%d are there; each is whole (git fsck) and can be cloned", len(d.m.Repositories))
+	d.found("repositories", d.repositories(ctx, stored, away), "%d are there; each is whole (git fsck) and can be cloned", len(d.m.Repositories))
 	wrong = nil
 	if s := a.bus.State(); !s.Connected || s.Boxes > 0 {
 		wrong = append(wrong, fmt.Sprintf("connected is %v, boxes are %d", s.Connected, s.Boxes))
@@ -191,9 +203,12 @@ func (d *drill) objects(ctx context.Context, a *App, named []blob.Named) (wrong 
 	return wrong, nil
 }
 
-// repositories has git look at each repository and clone it.
-func (d *drill) repositories(ctx context.Context, stored []repo.Stored) (wrong []string) {
+// repositories has git look at each repository and clone it. Those that are away lack.
+func (d *drill) repositories(ctx context.Context, stored []codehost.Repo, away []nodes.Away) (wrong []string) {
 	have := map[string]bool{}
+	for _, r := range away {
+		have[r.Owner+"/"+r.Name] = true
+	}
 	for _, r := range d.m.Repositories {
 		name := strings.TrimSuffix(r.Path, ".git")
 		have[name] = true
@@ -203,7 +218,7 @@ func (d *drill) repositories(ctx context.Context, stored []repo.Stored) (wrong [
 		}
 	}
 	for _, r := range stored {
-		if name := r.Owner + "/" + r.Name; r.Pushed && !have[name] {
+		if name := r.String(); !have[name] {
 			wrong = append(wrong, name+" is not in the backup")
 		}
 	}

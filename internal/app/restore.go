@@ -5,16 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"yardmaster/internal/backup"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/nodes"
 )
 
 // mostSaid bounds what is said of one kind of fault.
@@ -45,6 +46,7 @@ func (b Backup) Restore(ctx context.Context, c *config.Config, from string) (err
 	fmt.Fprintf(b.Out, "The backup of %s is in %s: %d repositories, %d objects.\n", m.MadeAt.Format("2006-01-02 15:04:05 MST"), c.Data,
 		len(m.Repositories), m.Objects)
 	sayMoved(b.Out, m)
+	sayElsewhere(b.Out, m)
 	if file := keyFile(c); file != "" {
 		if _, err := os.Stat(file); err != nil {
 			fmt.Fprintf(b.Out, "The master key of its time is not there yet: put it to %s, or no server starts.\n", file)
@@ -79,19 +81,18 @@ func listed(wrong []string) string {
 // putBack puts a backup in place, the database last: without it no server takes the rest for its own.
 func putBack(ctx context.Context, c *config.Config, from string, m backup.Manifest) error {
 	engine := db.Postgres
-	path, lite := strings.CutPrefix(c.Database, "sqlite:")
-	if lite {
+	if strings.HasPrefix(c.Database, "sqlite:") {
 		engine = db.SQLite
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, fmt.Errorf("%s is there already: a backup is put into an empty folder only", path))
-		}
 	}
 	if engine.String() != m.Engine {
 		return fmt.Errorf("the backup is of a %s database, and --database names one of %s", m.Engine, engine)
 	}
+	if err := db.Vacant(ctx, c.Database); err != nil {
+		return err
+	}
 	root := filepath.Join(c.Data, backup.GitFolder)
 	if in, err := os.ReadDir(root); err == nil && len(in) > 0 {
-		return fmt.Errorf("%s is not empty: a backup is put into an empty folder only", root)
+		return fmt.Errorf("%s is not empty: a backup is put into an empty folder only; if a restore into it was cut off, remove it first", root)
 	}
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return err
@@ -102,33 +103,22 @@ func putBack(ctx context.Context, c *config.Config, from string, m backup.Manife
 	if err := putObjects(ctx, c, from); err != nil {
 		return err
 	}
-	if m.WithKeys {
-		if err := keysBack(c, from); err != nil {
-			return err
-		}
+	if err := filesBack(c, from); err != nil {
+		return err
 	}
+	syscall.Sync() // a database names what is on the disk
 	return db.Restore(ctx, c.Database, filepath.Join(from, m.Database))
 }
 
-// keysBack puts the keys of a backup where there are none yet.
-func keysBack(c *config.Config, from string) error {
-	for name, to := range map[string]string{backup.KeyFile: keyFile(c), backup.HeadsFile: c.HeadsFile} {
-		in, err := os.ReadFile(filepath.Join(from, name))
-		if errors.Is(err, fs.ErrNotExist) || to == "" {
+// filesBack puts what a backup has of the keys, the heads and the id of the node where there are none yet.
+func filesBack(c *config.Config, from string) error {
+	for name, to := range map[string]string{
+		backup.KeyFile: keyFile(c), backup.HeadsFile: c.HeadsFile, nodes.File: filepath.Join(c.Data, nodes.File),
+	} {
+		if to == "" {
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		_, err = out.Write(in)
-		if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
+		if err := backup.PutFile(from, name, to); err != nil {
 			return err
 		}
 	}
@@ -145,6 +135,13 @@ func differ(want, have map[string]int64) (wrong []string) {
 		}
 	}
 	return wrong
+}
+
+// sayElsewhere says whose repositories a backup lacks.
+func sayElsewhere(out io.Writer, m backup.Manifest) {
+	for _, node := range m.Elsewhere {
+		fmt.Fprintf(out, "The repositories of the node %s are not in it.\n", node)
+	}
 }
 
 // sayMoved says what copied refs may have beyond the copied rows.

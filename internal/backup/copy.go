@@ -14,18 +14,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"yardmaster/internal/durable"
 )
 
 // Repositories lists the repositories in the folder of the built-in host: OWNER/NAME.git.
-func Repositories(root string) (out []string, err error) {
-	found, err := filepath.Glob(filepath.Join(root, "*", "*.git"))
-	for _, at := range found {
-		rel, e := filepath.Rel(root, at)
-		if err = errors.Join(err, e); e == nil && !strings.HasPrefix(rel, ".") {
-			out = append(out, filepath.ToSlash(rel))
-		}
-	}
-	return out, err
+func Repositories(root string) ([]string, error) {
+	found, err := fs.Glob(os.DirFS(root), "*/*.git")
+	return slices.DeleteFunc(found, func(name string) bool { return strings.HasPrefix(name, ".") }), err
 }
 
 // early are the parts of a repository in the order in which they are copied; everything else
@@ -156,6 +152,23 @@ func PutBack(backup, root string, m Manifest) error {
 		}
 	}
 	return nil
+}
+
+// PutFile copies a file of a backup to a path where there is none yet, whole or not at all. It does
+// nothing if the backup has no such file.
+func PutFile(backup, name, to string) error {
+	if _, err := os.Lstat(to); err == nil {
+		return nil
+	}
+	in, err := os.Open(filepath.Join(backup, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return durable.Stream(to, ".restored-*", in)
 }
 
 // Refs reads the refs of a bare repository: their commits, by name. A loose ref counts before a

@@ -6,7 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"maps"
 	"net/url"
 	"os"
@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"yardmaster/internal/durable"
 )
 
 // Copied is what a copy of a database has.
@@ -63,6 +65,10 @@ func (d *DB) vacuum(ctx context.Context, file string, read func(*Tx) error) (out
 
 // lite opens a file of SQLite with one connection.
 func lite(path string) (*sql.DB, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
 	q := url.Values{"_busy_timeout": {"5000"}}
 	pool, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String())
 	if err == nil {
@@ -160,36 +166,40 @@ func toolPath(name string) (string, error) {
 	return path, nil
 }
 
-// Restore makes the database at dsn of a file of Copy. It fails if there is one.
-func Restore(ctx context.Context, dsn, file string) error {
+// Vacant fails unless a copy can be put to dsn: no file is there, or an empty database of PostgreSQL is.
+func Vacant(ctx context.Context, dsn string) error {
 	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
-		return put(file, path)
+		_, err := os.Lstat(path)
+		if err == nil {
+			err = fmt.Errorf("%s is there already: a backup is put into an empty folder only", path)
+		} else if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
 	}
 	have, err := Count(ctx, dsn)
-	switch {
-	case err != nil:
-		return err
-	case len(have.Rows) > 0:
-		return fmt.Errorf("the database has tables, such as %s: a copy is put into an empty database only", slices.Min(slices.Collect(maps.Keys(have.Rows))))
+	if err == nil && len(have.Rows) > 0 {
+		err = fmt.Errorf("the database has tables, such as %s: a backup is put into an empty database only",
+			slices.Min(slices.Collect(maps.Keys(have.Rows))))
 	}
-	return tool(ctx, dsn, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", file)
+	return err
 }
 
-func put(file, path string) (err error) {
+// Restore makes the database at dsn, which is vacant, of a file of Copy: all of it or nothing.
+func Restore(ctx context.Context, dsn, file string) error {
+	if err := Vacant(ctx, dsn); err != nil {
+		return err
+	}
+	path, ok := strings.CutPrefix(dsn, "sqlite:")
+	if !ok {
+		return tool(ctx, dsn, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", file)
+	}
 	from, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	to, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, to.Close()) }()
-	if _, err := io.Copy(to, from); err != nil {
-		return err
-	}
-	return to.Sync()
+	return durable.Stream(path, ".restored-*", from)
 }
 
 // Count counts the rows of a database of any release, and changes nothing in it.

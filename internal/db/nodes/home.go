@@ -31,14 +31,14 @@ func Settle(ctx context.Context, d *db.DB, nodeID string, repos [][2]string) err
 	})
 }
 
-// Count is how many repositories a node has.
-type Count struct {
-	Name string // of the node
-	N    int64
+// Away is a repository whose home is another node.
+type Away struct {
+	Node        string // its name
+	Owner, Name string // of the repository
 }
 
-// Elsewhere answers which other nodes than one have repositories.
-func Elsewhere(tx *db.Tx, nodeID string) ([]Count, error) { return elsewhere.All(tx, nodeID) }
+// Elsewhere answers the repositories that other nodes than one have, node by node.
+func Elsewhere(tx *db.Tx, nodeID string) ([]Away, error) { return elsewhere.All(tx, nodeID) }
 
 // At answers the repositories, as owner and name, whose home is a node.
 func At(ctx context.Context, d *db.DB, nodeID string) (repos [][2]string, err error) {

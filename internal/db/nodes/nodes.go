@@ -85,9 +85,12 @@ func New(c Config) *Registry {
 	return &Registry{Config: c, boot: id.New()}
 }
 
+// File is the file of a data folder that has the id of the node.
+const File = "node"
+
 // Identity is the id of the node with a data folder, which is made with the first call.
 func Identity(data string) (string, error) {
-	path := filepath.Join(data, "node")
+	path := filepath.Join(data, File)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := os.WriteFile(path, []byte(id.New()+"\n"), 0o600); err != nil {

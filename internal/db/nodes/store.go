@@ -45,8 +45,8 @@ var (
 	settle = db.S(`INSERT INTO git_homes (owner, name, node_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`)
 	homeOf = db.Q[row](`SELECT n.id, n.name, n.routes, n.door, n.boxes, n.version, n.started_at, n.seen_at
 		FROM git_homes h JOIN nodes n ON n.id = h.node_id WHERE h.owner = $1 AND h.name = $2`)
-	elsewhere = db.Q[Count](`SELECT n.name, COUNT(*) AS n FROM git_homes h JOIN nodes n ON n.id = h.node_id WHERE h.node_id <> $1
-		GROUP BY n.id, n.name ORDER BY n.name, n.id`)
+	elsewhere = db.Q[Away](`SELECT n.name AS node, h.owner, h.name FROM git_homes h JOIN nodes n ON n.id = h.node_id
+		WHERE h.node_id <> $1 ORDER BY n.name, h.owner, h.name`)
 	homesAt = db.Q[home](`SELECT owner, name FROM git_homes WHERE node_id = $1 ORDER BY owner, name`)
 )
 

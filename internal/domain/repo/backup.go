@@ -5,17 +5,18 @@ import (
 	"yardmaster/internal/db"
 )
 
-// Stored is a repository of the built-in host.
-type Stored struct {
-	ID, AccountID, Owner, Name string
-	Pushed                     bool // so that there is a folder of it
+// Pushed lists the repositories of the built-in host, of every account, that have a folder.
+func Pushed(tx *db.Tx) ([]codehost.Repo, error) {
+	rows, err := allAt.All(tx, codehost.BuiltIn)
+	return pushed(rows), err
 }
 
-// AllStored lists the repositories of the built-in host, of every account.
-func AllStored(tx *db.Tx) (out []Stored, err error) {
-	rows, err := allAt.All(tx, codehost.BuiltIn)
+// pushed are those that somebody pushed to: the others have no folder.
+func pushed(rows []row) (out []codehost.Repo) {
 	for _, r := range rows {
-		out = append(out, Stored{ID: r.ID, AccountID: r.AccountID, Owner: r.Owner, Name: r.Name, Pushed: r.LastActivityAt != nil})
+		if r.LastActivityAt != nil {
+			out = append(out, r.ref().HostRepo())
+		}
 	}
-	return out, err
+	return out
 }

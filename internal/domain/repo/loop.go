@@ -139,13 +139,8 @@ func (s *Service) FindLost(ctx context.Context) error {
 const mostNamed = 50
 
 func (s *Service) miss(ctx context.Context, rows []row) {
-	var pushed []codehost.Repo
-	for _, r := range rows {
-		if r.LastActivityAt != nil { // a repository that nobody pushed to has no folder
-			pushed = append(pushed, r.ref().HostRepo())
-		}
-	}
-	lost := s.Folders.Missing(pushed)
+	there := pushed(rows)
+	lost := s.Folders.Missing(there)
 	if len(lost) == 0 {
 		return
 	}
@@ -154,7 +149,7 @@ func (s *Service) miss(ctx context.Context, rows []row) {
 		names = append(names, r.String())
 	}
 	s.Logger.ErrorContext(ctx, "the folders of repositories are not there: put git/ back from a copy that fits the database",
-		slog.Int("lost", len(lost)), slog.Int("of", len(pushed)), slog.Any("repositories", names))
+		slog.Int("lost", len(lost)), slog.Int("of", len(there)), slog.Any("repositories", names))
 }
 
 // reconcile records the heads of pull requests, and the policy file, where

@@ -50,7 +50,7 @@ var edges = map[string]string{
 	"rlimit":              "",
 	"child":               "",
 	"db/migrations":       "",
-	"db":                  "db/migrations fault",
+	"db":                  "db/migrations durable fault",
 	"db/dbtest":           "db db/migrations",
 	"db/dbtest/cluster":   "db/dbtest",
 	"api/op":              "api/limit client/inert fault observe policy",
