@@ -17,7 +17,7 @@
 //   - stale.go: the work that compares files
 //   - brief.go: what a run is told
 //   - proposal.go, proposal_ops.go: what runs would have pages say; review.go: the judge of it
-//   - keeper.go: the task that keeps pages; keeper_brief.go: what its run is told
+//   - keeper.go: the task that keeps pages, and what its run is told
 //   - events.go, store.go, store_lists.go, store_proposal.go, store_keeper.go, store_stale.go
 package kb
 

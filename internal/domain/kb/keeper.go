@@ -127,7 +127,7 @@ func keeperProblem(pages []outdatedRow) string {
 				fmt.Fprintf(&b, "  and %d more files\n", len(p.StaleFiles.V)-i)
 				break
 			}
-			fmt.Fprintf(&b, "  - %.200q\n", f)
+			fmt.Fprintf(&b, "  - %.200q\n", strings.ReplaceAll(f, "`", "'")) // which would name a page
 		}
 	}
 	b.WriteString("\nRead each page below, and what the code says now. Propose the page as it should be, changing only what is no longer so " +

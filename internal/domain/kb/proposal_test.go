@@ -272,3 +272,34 @@ func TestProposalsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// A judge says nothing about a page that it is not shown to the end.
+func TestLongPagesWait(t *testing.T) {
+	t.Parallel()
+	onGit(t, func(h *home) {
+		h.model.says = []string{`{"verdict":"accept","reason":"Yes."}`}
+		h.propose(Proposed{ID: "1", Slug: "learnt/tests", Title: "Tests", Add: "Run `make db` first."}, "")
+		duetest.Pass(h.ctx, h.t, h.Due)
+		h.propose(Proposed{
+			ID: "2", Keeper: true, Named: "`learnt/tests`", Slug: "learnt/tests", Body: strings.Repeat("Все так. ", BriefTokens/6) + "Not so.",
+		}, "")
+		duetest.Pass(h.ctx, h.t, h.Due)
+		all := h.proposed()
+		if len(all) != 2 || all[0].State != waiting || !strings.Contains(all[0].Reason, "longer") || all[1].State != accepted ||
+			len(h.model.shown) != 1 {
+			t.Errorf("proposed are %+v, the judge was asked %d times", all, len(h.model.shown))
+		}
+	})
+}
+
+// The name of a file names no page to a run that keeps pages.
+func TestFilesNameNoPage(t *testing.T) {
+	t.Parallel()
+	text := keeperProblem([]outdatedRow{
+		{Slug: "build", StaleFiles: db.JSON[[]string]{V: []string{"a`b", "`secrets`"}}}, {Slug: "code"},
+	})
+	parts := strings.Split(text, "`")
+	if len(parts) != 5 || parts[1] != "build" || parts[3] != "code" {
+		t.Errorf("it names %q", parts)
+	}
+}
