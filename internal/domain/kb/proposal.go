@@ -85,6 +85,9 @@ func (s *Service) Propose(tx *db.Tx, repoID string, p Proposed) error {
 	if row.State, err = s.whoDecides(tx, &old, had, p.Strangers); err != nil {
 		return err
 	}
+	if p.Strangers {
+		row.Reason = "From a run that was given text of strangers, who may have written this."
+	}
 	if open, err := countOpen.One(tx, repoID); err != nil || open >= mostOpen {
 		return err
 	}

@@ -213,7 +213,7 @@ func TestJudgedNotes(t *testing.T) {
 		}
 		h.model.refuses = nil
 		h.propose(Proposed{ID: "5", Slug: "learnt/more", Add: "From strangers.", Strangers: true}, "")
-		if p := last(); p.State != waiting {
+		if p := last(); p.State != waiting || !strings.Contains(p.Reason, "strangers") {
 			t.Errorf("of strangers it is %+v", p)
 		}
 		judge(`{"verdict":"accept","reason":"Yes."}`)
