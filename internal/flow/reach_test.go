@@ -165,7 +165,8 @@ func TestWeakerSandboxWaits(t *testing.T) {
 		}{
 			{"bubblewrap", "none", "", true, ""}, {"bubblewrap", "landlock", "", true, ""}, {"landlock", "none", "", true, ""},
 			{"none", "none", "", false, ""}, {"none", "bubblewrap", "", false, ""}, {"landlock", "landlock", "", false, ""},
-			{"bubblewrap", "none", "bubblewrap", false, ""}, {"bubblewrap", "none", "landlock", true, ""}, {"gone", "landlock", "", true, ""},
+			{"bubblewrap", "none", "bubblewrap", false, ""}, {"bubblewrap", "none", "landlock", true, ""},
+			{"gone", "landlock", "", true, ""},
 			{"landlock", "landlock", "", true, "none"}, {"landlock", "landlock", "", false, "bubblewrap"},
 			{"landlock", "landlock", "landlock", false, "none"},
 		} {

@@ -15,8 +15,8 @@ import (
 // it would change, and what of people it leaves out. What is decided changes nothing any more.
 func writeProposal(w io.Writer, row map[string]any) {
 	s, state := screen.Out(), object.Text(row["state"])
-	fmt.Fprintln(w, s.Paint(terminal.Strong, client.Inert(object.Text(row["id"])))+"  "+s.Paint(terminal.ToneOf(state), client.Inert(state))+
-		"  "+client.Inert(object.Text(row["slug"])+"  "+object.Text(row["kind"])))
+	fmt.Fprintln(w, s.Paint(terminal.Strong, client.Inert(object.Text(row["id"])))+"  "+
+		s.Paint(terminal.ToneOf(state), client.Inert(state))+"  "+client.Inert(object.Text(row["slug"])+"  "+object.Text(row["kind"])))
 	for _, name := range []string{"why", "reason"} {
 		if text := object.Text(row[name]); strings.TrimSpace(text) != "" {
 			screen.Paragraph(w, text)

@@ -18,7 +18,9 @@ func TestProposalIsShown(t *testing.T) {
 		"leaves_out": []any{"Run make."},
 	})
 	got := b.String()
-	for _, want := range []string{"p-1  waiting  build  page\n", "The Makefile says so.", "line 3\n  -Run make.\n  +Run ", "leaves out what people wrote:\n"} {
+	for _, want := range []string{
+		"p-1  waiting  build  page\n", "The Makefile says so.", "line 3\n  -Run make.\n  +Run ", "leaves out what people wrote:\n",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in:\n%s", want, got)
 		}

@@ -22,7 +22,8 @@ func TestNote(t *testing.T) {
 		by           *Host
 		commit, text string
 	}{{w.host, first, "one\n"}, {other, second, "two\n"}, {w.host, first, "three\n"}, {w.host, first, "three\n"}} {
-		o := codehost.NoteOptions{Name: "said", Commit: n.commit, Text: n.text, Author: codehost.Person{Name: "Yard", Email: "y@example.com"}}
+		o := codehost.NoteOptions{Name: "said", Commit: n.commit, Text: n.text}
+		o.Author = codehost.Person{Name: "Yard", Email: "y@example.com"}
 		if err := n.by.Note(ctx, w.shop, o); err != nil {
 			t.Fatalf("%q: %v", n.text, err)
 		}

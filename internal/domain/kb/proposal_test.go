@@ -281,7 +281,8 @@ func TestLongPagesWait(t *testing.T) {
 		h.propose(Proposed{ID: "1", Slug: "learnt/tests", Title: "Tests", Add: "Run `make db` first."}, "")
 		duetest.Pass(h.ctx, h.t, h.Due)
 		h.propose(Proposed{
-			ID: "2", Keeper: true, Named: "`learnt/tests`", Slug: "learnt/tests", Body: strings.Repeat("Все так. ", BriefTokens/6) + "Not so.",
+			ID: "2", Keeper: true, Named: "`learnt/tests`", Slug: "learnt/tests",
+			Body: strings.Repeat("Все так. ", BriefTokens/6) + "Not so.",
 		}, "")
 		duetest.Pass(h.ctx, h.t, h.Due)
 		all := h.proposed()
