@@ -68,8 +68,8 @@ type Tasks interface {
 	// Keep files one for a repository of tx.Account, with a title and a text. It returns a
 	// fault if there is no room for it now.
 	Keep(tx *db.Tx, repoID, title, problem string) (taskID string, err error)
-	// Over tells whether a task of tx.Account has ended.
-	Over(tx *db.Tx, taskID string) (bool, error)
+	// Over tells whether a task of tx.Account has ended, and its text.
+	Over(tx *db.Tx, taskID string) (problem string, over bool, err error)
 }
 
 // Needs are the dependencies of Service.

@@ -56,7 +56,11 @@ func (k *tasks) Keep(_ *db.Tx, _, _, problem string) (string, error) {
 	return fmt.Sprintf("task-%d", len(k.problems)), nil
 }
 
-func (k *tasks) Over(*db.Tx, string) (bool, error) { return k.over, nil }
+func (k *tasks) Over(_ *db.Tx, taskID string) (string, bool, error) {
+	var n int
+	_, err := fmt.Sscanf(taskID, "task-%d", &n)
+	return k.problems[n-1], k.over, err
+}
 
 // propose has the run propose something; slug is that of the refused field, "" for none.
 func (h *home) propose(p Proposed, refused string) {
@@ -303,4 +307,39 @@ func TestFilesNameNoPage(t *testing.T) {
 	if len(parts) != 5 || parts[1] != "build" || parts[3] != "code" {
 		t.Errorf("it names %q", parts)
 	}
+}
+
+// One task keeps twelve pages, and the next ones those behind them, until each had its turn.
+func TestKeeperGoesOn(t *testing.T) {
+	t.Parallel()
+	onGit(t, func(h *home) {
+		for i := range 15 {
+			h.page(fmt.Sprintf("p%02d", i), "Run make.", h.head, "Makefile")
+		}
+		h.page("q", "It is Go.", h.head, "src/a.go")
+		h.commit(map[string]string{"Makefile": "all: test\n"})
+		h.tasks.over = true
+		h.hurry()
+		want := func(tasks int, first, last string) {
+			t.Helper()
+			if len(h.tasks.problems) != tasks {
+				t.Fatalf("there are %d tasks, want %d: %q", len(h.tasks.problems), tasks, h.tasks.problems)
+			}
+			if named := slugsIn(h.tasks.problems[tasks-1]); named[0] != first || named[len(named)-1] != last {
+				t.Errorf("task %d names %q", tasks, named)
+			}
+		}
+		want(1, "p00", "p11")
+		h.hurry()
+		want(2, "p12", "p14")
+		h.hurry()
+		want(2, "p12", "p14") // each had its turn
+		duetest.Agree(h.ctx, t, h.Due)
+
+		h.commit(map[string]string{"src/a.go": "package b\n"})
+		h.hurry()
+		want(3, "p00", "p11") // it begins again
+		h.hurry()
+		want(4, "p12", "q")
+	})
 }
