@@ -252,6 +252,7 @@ func TestProposalsAreBounded(t *testing.T) {
 			{Proposed{Slug: "build", Add: strings.Repeat("a", mostNote+1)}, "add"},
 			{Proposed{Slug: "build", Add: "See " + labelOf("task-1")}, "body"},
 			{Proposed{Slug: "build", Add: "The key is ghp_0123456789abcdefghijklmnopqrstuvwxyz."}, "body"},
+			{Proposed{Slug: "build", Add: "a", Why: "It is ghp_0123456789abcdefghijklmnopqrstuvwxyz."}, "why"},
 			{Proposed{Slug: "build", Add: "See [it](nowhere)."}, "link-unresolved"},
 			{Proposed{Slug: Learnt + "x", Add: "a", Files: []string{"../etc"}}, "provenance.files.0"},
 		} {
