@@ -106,6 +106,9 @@ func (s *Service) claimableIn(tx *db.Tx, account string, box Box, lock bool) (*t
 // task that another transaction has locked; it takes the next one.
 const heads = 2
 
+// headsAtRest is how many are where the keys of the first ones rest.
+const headsAtRest = 50
+
 // head returns the next task of the lane if the box can take it, else nil.
 func (s *Service) head(tx *db.Tx, f *facts, l lane, box *Box, lock bool) (*task.Row, error) {
 	one := sample(l.Lane)
@@ -131,15 +134,19 @@ func (s *Service) head(tx *db.Tx, f *facts, l lane, box *Box, lock bool) (*task.
 		if err != nil {
 			return nil, err
 		}
-		held := f.held
+		held, resting := f.held, 0
 		for i := range rows {
+			if f.passOver(&rows[i]) {
+				resting++
+				continue
+			}
 			t, ok := rows[i], true
 			if lock {
 				if t, ok, err = task.TryLock(tx, l.AccountID, t.ID); err != nil {
 					return nil, err
 				}
 			}
-			if !ok || !t.Ready() || f.passOver(&t) {
+			if !ok || !t.Ready() {
 				continue
 			}
 			c, err := s.forecast(tx, f, &t)
@@ -156,6 +163,10 @@ func (s *Service) head(tx *db.Tx, f *facts, l lane, box *Box, lock bool) (*task.
 			if err := task.HoldBack(tx, s.Hub, &t, c.with.ID, c.paths[:min(len(c.paths), maxNamed)]); err != nil {
 				return nil, err
 			}
+		}
+		if resting == heads && args.Limit == heads { // behind them may be one of a person with a key
+			args.Limit = headsAtRest
+			continue
 		}
 		if f.held == held || f.held >= maxHeldBack {
 			return nil, nil

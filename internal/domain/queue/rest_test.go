@@ -70,12 +70,16 @@ func TestA07NotClaimedWhileKeysRest(t *testing.T) {
 
 		// Who has a key of their own goes before others do, and what is lent for the repository serves all.
 		f.others.needed.Own = []string{bob}
+		for range heads {
+			f.create(nil)
+		}
 		f.write("acme", func(tx *db.Tx) error {
 			r, err := f.others.ByID(tx, "acme-web")
 			if err != nil {
 				return err
 			}
-			_, err = f.Create(tx, r, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "his", Problem: "p", RequestedBy: &bob})
+			_, err = f.Create(tx, r, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: "his", Problem: "p", RequestedBy: &bob,
+				Priority: task.DefaultPriority})
 			return err
 		})
 		if got := f.claim(); got == id || got == "" {
