@@ -19,7 +19,8 @@ type Subject struct {
 }
 
 // Merge is what a merge came of. People and machines are named by the labels of the record, never
-// by name or address; prompts by their digests, never by their text.
+// by name or address, who is known at the code host alone by the login there; prompts by their
+// digests, never by their text.
 type Merge struct {
 	AccountID   string      `json:"account_id"`
 	PullRequest PullRequest `json:"pull_request"`

@@ -80,6 +80,7 @@ var heads = map[string]string{
 	"invitation": "who was invited, and has not come yet",
 	"source":     "other systems whose deliveries become asks", "digest": "what happened within a day or a week",
 	"account": "how the account is set", "prompt": "what agents are told besides their tasks",
+	"board":      "numbers and lists about the account, side by side",
 	"artifact":   "reports, pictures and builds that are kept besides code",
 	"kb":         "what is known of a repository, in pages",
 	"provenance": "what merges came of, signed",

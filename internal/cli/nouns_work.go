@@ -14,7 +14,7 @@ import (
 func workNouns() []tree.Command {
 	escalation, session, schedule := noun.Called("escalation"), noun.Called("session"), noun.Called("schedule")
 	issue, check := noun.Called("issue"), noun.Called("check")
-	notification, digest := noun.Called("notification"), noun.Called("digest")
+	notification, digest, board := noun.Called("notification"), noun.Called("digest"), noun.Called("board")
 	return slices.Concat([]tree.Command{
 		escalation.ListCommand("questions that agents have handed to people", "yardmaster escalation list --state open"),
 		escalation.ViewCommand("one escalation"),
@@ -41,6 +41,8 @@ func workNouns() []tree.Command {
 				"yardmaster notification settings task_done.email=on", `yardmaster notification settings --quiet "22:00-07:00 Europe/Berlin"`}},
 		digest.ListCommand("the digests"),
 		digest.ViewCommand("one digest"),
+		board.ListCommand("the boards"),
+		board.ViewCommand("a board, with what each widget shows now"),
 	}, act.Commands(
 		act.Act{Words: "escalation resolve", Args: "ID [NOTE]…", Summary: "say that a person has dealt with it",
 			Op: "escalation.resolve", Of: escalation,

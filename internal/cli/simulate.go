@@ -50,6 +50,9 @@ func defineSimulate(fl *flag.FlagSet) tree.Action {
 		if *boxes < 0 || *slots < 1 || *seats < 0 {
 			return exit.Misuse("--boxes and --seats must be 0 or more, and --slots 1 or more")
 		}
+		if *boxes == 0 && fl.Changed("slots") {
+			return exit.Misuse("--slots are those of each box: say how many --boxes there are")
+		}
 		var policy []byte
 		if *file != "" {
 			if policy, err = exit.OfFile(os.ReadFile(*file)); err != nil {

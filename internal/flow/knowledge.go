@@ -58,10 +58,10 @@ func (p PageTasks) Keep(tx *db.Tx, repoID, title, problem string) (string, error
 	return t.ID, err
 }
 
-// Over tells whether a task of tx.Account has ended.
-func (PageTasks) Over(tx *db.Tx, taskID string) (bool, error) {
+// Over tells whether a task of tx.Account has ended, and its text.
+func (PageTasks) Over(tx *db.Tx, taskID string) (problem string, over bool, err error) {
 	t, ok, err := task.Get(tx, tx.Account, taskID)
-	return !ok || t.Status.Terminal(), err
+	return t.Problem, !ok || t.Status.Terminal(), err
 }
 
 // ProposePages takes what runs would have the pages of their repository say.

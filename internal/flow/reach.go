@@ -125,9 +125,18 @@ func weaker(tx *db.Tx, t *task.Row, r repo.Ref) (bool, error) {
 		return !ok, err
 	}
 	minted, err := templateFor(tx, r.Policy.Agent.Template)
+	if err != nil {
+		return false, err
+	}
 	floor := r.Policy.Agent.Isolation
-	has, gets := queue.Stricter(mine.Isolation, floor), queue.Stricter(minted.Isolation, floor)
-	return queue.Stricter(has, gets) != gets, err
+	has := queue.Stricter(mine.Isolation, floor)
+	for _, name := range []string{minted.Name, minted.Challenger} { // it may get either
+		t, there, err := template.ByName(tx, tx.Account, name)
+		if gets := queue.Stricter(t.Isolation, floor); err != nil || there && queue.Stricter(has, gets) != gets {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // FileOfRun files the ask that a run declares.

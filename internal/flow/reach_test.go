@@ -152,22 +152,30 @@ func TestWhoseTextARunHas(t *testing.T) {
 func TestWeakerSandboxWaits(t *testing.T) {
 	t.Parallel()
 	eachWork(t, task.Uncapped, func(t *testing.T, w *work) {
-		set := func(name, isolation string) {
+		set := func(name, isolation, more string) {
 			w.write(func(tx *db.Tx) error {
-				_, err := seed.PutTemplate.Exec(tx, "acme", name, `{"agent":"builtin","isolation":"`+isolation+`"}`)
+				_, err := seed.PutTemplate.Exec(tx, "acme", name, `{"agent":"builtin","isolation":"`+isolation+`"`+more+`}`)
 				return err
 			})
 		}
 		for i, c := range []struct {
 			of, minted, floor string
 			waits             bool
+			challenger        string // of minted
 		}{
-			{"bubblewrap", "none", "", true}, {"bubblewrap", "landlock", "", true}, {"landlock", "none", "", true},
-			{"none", "none", "", false}, {"none", "bubblewrap", "", false}, {"landlock", "landlock", "", false},
-			{"bubblewrap", "none", "bubblewrap", false}, {"bubblewrap", "none", "landlock", true}, {"gone", "landlock", "", true},
+			{"bubblewrap", "none", "", true, ""}, {"bubblewrap", "landlock", "", true, ""}, {"landlock", "none", "", true, ""},
+			{"none", "none", "", false, ""}, {"none", "bubblewrap", "", false, ""}, {"landlock", "landlock", "", false, ""},
+			{"bubblewrap", "none", "bubblewrap", false, ""}, {"bubblewrap", "none", "landlock", true, ""},
+			{"gone", "landlock", "", true, ""},
+			{"landlock", "landlock", "", true, "none"}, {"landlock", "landlock", "", false, "bubblewrap"},
+			{"landlock", "landlock", "landlock", false, "none"},
 		} {
-			set("of", c.of)
-			set("minted", c.minted)
+			set("of", c.of, "")
+			set("minted", c.minted, "")
+			if c.challenger != "" {
+				set("minted", c.minted, `,"challenger":"bold","share":1`)
+				set("bold", c.challenger, "")
+			}
 			made := w.task(func(sp *task.Spec) { sp.Template = "of" })
 			if c.of == "gone" {
 				made.Template = "gone"

@@ -36,6 +36,17 @@ func TestAsItWas(t *testing.T) {
 	}
 }
 
+// A try that has no end yet is played by a clock that is behind the server's, too.
+func TestClockBehind(t *testing.T) {
+	t.Parallel()
+	one := tries()[:1]
+	one[0].EndedAt = nil
+	found, _ := Simulate(one, nil, Machines{}, begin.Add(-time.Second))
+	if found.Slots != 1 || found.SameOrder != 1 || found.Waits[0].P50 != (Beside[float64]{}) {
+		t.Errorf("%+v", found)
+	}
+}
+
 func TestMoreBoxes(t *testing.T) {
 	t.Parallel()
 	found, _ := Simulate(tries(), nil, Machines{Slots: 2}, begin)

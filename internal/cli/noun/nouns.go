@@ -44,6 +44,11 @@ func otherNouns() []*Noun {
 			Columns: []table.Column{{"ID", "id", table.ID}, {"AGE", "created_at", table.Age}, {"NAME", "name", table.Title},
 				{"TYPE", "content_type", table.Text}, {"SIZE", "size", table.Number}, {"SEEN BY", "visibility", table.Text},
 				{"KEPT UNTIL", "expires_at", table.Age}, {"LINK ENDS", "shared_until", table.Age}}},
+		{Name: "board", Page: "boards", List: "dashboard.list", Get: "dashboard.get", Names: []string{"name"}, Label: "name",
+			Columns: []table.Column{{"ID", "id", table.ID}, {"NAME", "name", table.Title}, {"BUILT IN", "builtin", table.Text},
+				{"PERSONAL", "personal", table.Text}, {"UPDATED", "updated_at", table.Age}, {"BY", "created_by", table.Text}},
+			Plain: plainBoard, Hidden: []string{"layout"},
+			Tables: map[string][]string{"widgets": {"title", "shows", "window", "repo", "kind"}}},
 		{Name: "secret", Page: "settings/secrets", Alone: true, List: "secret.list", Key: "name", First: "yardmaster secret set NAME",
 			None: "The account has none: yardmaster secret set NAME keeps one. " +
 				"Those of a repository: yardmaster secret list --repo OWNER/NAME",

@@ -180,7 +180,7 @@ func KnowledgeVersion() *Noun {
 
 // KnowledgeProposal is what a run would have a page of the knowledge base say.
 func KnowledgeProposal() *Noun {
-	return &Noun{Name: "proposal", List: "kb.proposal_list", Label: "slug", None: "There are none.",
+	return &Noun{Name: "proposal", List: "kb.proposal_list", Label: "slug", None: "There are none.", Block: writeProposal,
 		Columns: []table.Column{{"ID", "id", table.ID}, {"STATE", "state", table.State}, {"PAGE", "slug", table.Text},
 			{"KIND", "kind", table.Text}, {"WHY", "why", table.Title}, {"RUN", "run_id", table.Text}, {"AGE", "created_at", table.Age}}}
 }

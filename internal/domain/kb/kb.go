@@ -17,7 +17,7 @@
 //   - stale.go: the work that compares files
 //   - brief.go: what a run is told
 //   - proposal.go, proposal_ops.go: what runs would have pages say; review.go: the judge of it
-//   - keeper.go: the task that keeps pages; keeper_brief.go: what its run is told
+//   - keeper.go: the task that keeps pages, and what its run is told
 //   - events.go, store.go, store_lists.go, store_proposal.go, store_keeper.go, store_stale.go
 package kb
 
@@ -68,8 +68,8 @@ type Tasks interface {
 	// Keep files one for a repository of tx.Account, with a title and a text. It returns a
 	// fault if there is no room for it now.
 	Keep(tx *db.Tx, repoID, title, problem string) (taskID string, err error)
-	// Over tells whether a task of tx.Account has ended.
-	Over(tx *db.Tx, taskID string) (bool, error)
+	// Over tells whether a task of tx.Account has ended, and its text.
+	Over(tx *db.Tx, taskID string) (problem string, over bool, err error)
 }
 
 // Needs are the dependencies of Service.

@@ -24,6 +24,8 @@ const (
 	roomWait = 30 * time.Minute
 	// mostKept is how long a page may be for a run to send it whole, in characters.
 	mostKept = 10_000
+	// mostAtOnce is how many pages a task keeps, as toKeep has it.
+	mostAtOnce = 12
 )
 
 // keepSoon has the pages of a repository looked after.
@@ -84,12 +86,17 @@ func (s *Service) keep(_ context.Context, j due.Job[keeperRow]) due.Outcome {
 		if !known || !r.Enabled || r.Gone != "" || r.Policy.Knowledge.Keep != "auto" {
 			return none, nil
 		}
+		behind := ""
 		if k.TaskID != nil {
-			if over, err := s.Tasks.Over(tx, *k.TaskID); err != nil || !over {
+			problem, over, err := s.Tasks.Over(tx, *k.TaskID)
+			if err != nil || !over {
 				return due.Wait(window), err
 			}
+			if named := slugsIn(problem); k.goesOn() && len(named) > 0 {
+				behind = named[len(named)-1]
+			}
 		}
-		pages, err := toKeep.All(tx, j.Key, mostKept)
+		pages, err := toKeep.All(tx, j.Key, mostKept, behind)
 		if err != nil || len(pages) == 0 {
 			return none, err
 		}
@@ -104,9 +111,19 @@ func (s *Service) keep(_ context.Context, j due.Job[keeperRow]) due.Outcome {
 		if err != nil {
 			return due.Outcome{}, err
 		}
-		_, err = setFiled.Exec(tx, filedArgs{j.Key, tx.Now, taskID})
-		return due.Done(nil), err
+		filed, out := filedArgs{RepoID: j.Key, FiledAt: tx.Now, TaskID: taskID}, due.Done(nil)
+		if len(pages) == mostAtOnce { // another task keeps those behind them
+			filed.AskedAt, out = &tx.Now, due.Wait(between)
+		}
+		_, err = setFiled.Exec(tx, filed)
+		return out, err
 	})
+}
+
+// goesOn tells that the newest task had room for some of the pages only, and that nothing has
+// changed since.
+func (k keeperRow) goesOn() bool {
+	return k.AskedAt != nil && k.FiledAt != nil && !k.AskedAt.After(*k.FiledAt)
 }
 
 // keeperProblem is the text of a task that keeps pages. It names those that its run may replace.
@@ -127,7 +144,7 @@ func keeperProblem(pages []outdatedRow) string {
 				fmt.Fprintf(&b, "  and %d more files\n", len(p.StaleFiles.V)-i)
 				break
 			}
-			fmt.Fprintf(&b, "  - %.200q\n", f)
+			fmt.Fprintf(&b, "  - %.200q\n", strings.ReplaceAll(f, "`", "'")) // which would name a page
 		}
 	}
 	b.WriteString("\nRead each page below, and what the code says now. Propose the page as it should be, changing only what is no longer so " +

@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/secretscan"
 )
 
 // Kinds of proposals.
@@ -85,6 +86,9 @@ func (s *Service) Propose(tx *db.Tx, repoID string, p Proposed) error {
 	if row.State, err = s.whoDecides(tx, &old, had, p.Strangers); err != nil {
 		return err
 	}
+	if p.Strangers {
+		row.Reason = "From a run that was given text of strangers, who may have written this."
+	}
 	if open, err := countOpen.One(tx, repoID); err != nil || open >= mostOpen {
 		return err
 	}
@@ -114,6 +118,8 @@ func (p *Proposed) mayBe(old *pageRow, had bool, label string) error {
 		return fault.Field("add", fmt.Sprintf("must have at most %d bytes", mostNote))
 	case p.Why == "" || len(p.Why) > mostWhy:
 		return fault.Field("why", fmt.Sprintf("must have 1 to %d bytes", mostWhy))
+	case secretscan.Found(p.Why): // draft.check looks at the text
+		return fault.Field("why", "looks like it holds a secret")
 	case !had && !strings.HasPrefix(p.Slug, Learnt):
 		return fault.Field("slug", "is no page; a new one begins with "+Learnt)
 	case had && p.Body != "" && !strings.Contains(p.Named, "`"+old.Slug+"`"):

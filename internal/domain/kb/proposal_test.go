@@ -56,7 +56,11 @@ func (k *tasks) Keep(_ *db.Tx, _, _, problem string) (string, error) {
 	return fmt.Sprintf("task-%d", len(k.problems)), nil
 }
 
-func (k *tasks) Over(*db.Tx, string) (bool, error) { return k.over, nil }
+func (k *tasks) Over(_ *db.Tx, taskID string) (string, bool, error) {
+	var n int
+	_, err := fmt.Sscanf(taskID, "task-%d", &n)
+	return k.problems[n-1], k.over, err
+}
 
 // propose has the run propose something; slug is that of the refused field, "" for none.
 func (h *home) propose(p Proposed, refused string) {
@@ -213,7 +217,7 @@ func TestJudgedNotes(t *testing.T) {
 		}
 		h.model.refuses = nil
 		h.propose(Proposed{ID: "5", Slug: "learnt/more", Add: "From strangers.", Strangers: true}, "")
-		if p := last(); p.State != waiting {
+		if p := last(); p.State != waiting || !strings.Contains(p.Reason, "strangers") {
 			t.Errorf("of strangers it is %+v", p)
 		}
 		judge(`{"verdict":"accept","reason":"Yes."}`)
@@ -248,6 +252,7 @@ func TestProposalsAreBounded(t *testing.T) {
 			{Proposed{Slug: "build", Add: strings.Repeat("a", mostNote+1)}, "add"},
 			{Proposed{Slug: "build", Add: "See " + labelOf("task-1")}, "body"},
 			{Proposed{Slug: "build", Add: "The key is ghp_0123456789abcdefghijklmnopqrstuvwxyz."}, "body"},
+			{Proposed{Slug: "build", Add: "a", Why: "It is ghp_0123456789abcdefghijklmnopqrstuvwxyz."}, "why"},
 			{Proposed{Slug: "build", Add: "See [it](nowhere)."}, "link-unresolved"},
 			{Proposed{Slug: Learnt + "x", Add: "a", Files: []string{"../etc"}}, "provenance.files.0"},
 		} {
@@ -270,5 +275,72 @@ func TestProposalsAreBounded(t *testing.T) {
 		if p, err := h.decide(h.ctx, decideIn{repoIn{"web"}, h.proposed()[0].ID, &no, "No."}); err != nil || p.State != declined {
 			t.Errorf("declined is %+v, %v", p, err)
 		}
+	})
+}
+
+// A judge says nothing about a page that it is not shown to the end.
+func TestLongPagesWait(t *testing.T) {
+	t.Parallel()
+	onGit(t, func(h *home) {
+		h.model.says = []string{`{"verdict":"accept","reason":"Yes."}`}
+		h.propose(Proposed{ID: "1", Slug: "learnt/tests", Title: "Tests", Add: "Run `make db` first."}, "")
+		duetest.Pass(h.ctx, h.t, h.Due)
+		h.propose(Proposed{
+			ID: "2", Keeper: true, Named: "`learnt/tests`", Slug: "learnt/tests",
+			Body: strings.Repeat("Все так. ", BriefTokens/6) + "Not so.",
+		}, "")
+		duetest.Pass(h.ctx, h.t, h.Due)
+		all := h.proposed()
+		if len(all) != 2 || all[0].State != waiting || !strings.Contains(all[0].Reason, "longer") || all[1].State != accepted ||
+			len(h.model.shown) != 1 {
+			t.Errorf("proposed are %+v, the judge was asked %d times", all, len(h.model.shown))
+		}
+	})
+}
+
+// The name of a file names no page to a run that keeps pages.
+func TestFilesNameNoPage(t *testing.T) {
+	t.Parallel()
+	text := keeperProblem([]outdatedRow{
+		{Slug: "build", StaleFiles: db.JSON[[]string]{V: []string{"a`b", "`secrets`"}}}, {Slug: "code"},
+	})
+	parts := strings.Split(text, "`")
+	if len(parts) != 5 || parts[1] != "build" || parts[3] != "code" {
+		t.Errorf("it names %q", parts)
+	}
+}
+
+// One task keeps twelve pages, and the next ones those behind them, until each had its turn.
+func TestKeeperGoesOn(t *testing.T) {
+	t.Parallel()
+	onGit(t, func(h *home) {
+		for i := range 15 {
+			h.page(fmt.Sprintf("p%02d", i), "Run make.", h.head, "Makefile")
+		}
+		h.page("q", "It is Go.", h.head, "src/a.go")
+		h.commit(map[string]string{"Makefile": "all: test\n"})
+		h.tasks.over = true
+		h.hurry()
+		want := func(tasks int, first, last string) {
+			t.Helper()
+			if len(h.tasks.problems) != tasks {
+				t.Fatalf("there are %d tasks, want %d: %q", len(h.tasks.problems), tasks, h.tasks.problems)
+			}
+			if named := slugsIn(h.tasks.problems[tasks-1]); named[0] != first || named[len(named)-1] != last {
+				t.Errorf("task %d names %q", tasks, named)
+			}
+		}
+		want(1, "p00", "p11")
+		h.hurry()
+		want(2, "p12", "p14")
+		h.hurry()
+		want(2, "p12", "p14") // each had its turn
+		duetest.Agree(h.ctx, t, h.Due)
+
+		h.commit(map[string]string{"src/a.go": "package b\n"})
+		h.hurry()
+		want(3, "p00", "p11") // it begins again
+		h.hurry()
+		want(4, "p12", "q")
 	})
 }

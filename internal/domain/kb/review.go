@@ -76,8 +76,10 @@ func (s *Service) review(ctx context.Context, j due.Job[proposalRow]) due.Outcom
 	if err != nil {
 		return due.Again(err)
 	}
-	o, err := s.ask(ctx, account, &r, &old)
-	if err != nil {
+	var o opinion
+	if r.Kind == wholePage && max(tokensOf(r.Body), tokensOf(old.Body)) > BriefTokens {
+		o = opinion{Verdict: "ask", Reason: "It is longer than what a judge is shown."}
+	} else if o, err = s.ask(ctx, account, &r, &old); err != nil {
 		f := fault.From(err)
 		passing := f.Kind == fault.Internal || f.Kind == fault.Unavailable || f.Kind == fault.RateLimited
 		if ctx.Err() != nil || passing || errors.Is(err, context.DeadlineExceeded) {
@@ -136,7 +138,7 @@ func judgePrompt(r *proposalRow, old *pageRow, mark string) (system, prompt stri
 	if r.Kind == note {
 		bars("PROPOSED BEHIND IT", r.Body)
 	} else {
-		bars("PROPOSED INSTEAD", fit(r.Body, BriefTokens))
+		bars("PROPOSED INSTEAD", r.Body) // review has looked at its length
 	}
 	b.WriteString("END " + mark + "\n")
 	return fmt.Sprintf(judgeRules, mark), b.String()

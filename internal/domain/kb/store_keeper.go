@@ -25,6 +25,7 @@ type outdatedRow struct {
 // filedArgs are the parameters of setFiled.
 type filedArgs struct {
 	RepoID  string
+	AskedAt *time.Time // FiledAt, if there are more pages; nil: there are none
 	FiledAt time.Time
 	TaskID  string
 }
@@ -33,25 +34,31 @@ var (
 	oneKeeper  = db.Q[keeperRow](`SELECT repo_id, asked_at, filed_at, task_id FROM kb_keepers WHERE repo_id = $1`)
 	lockKeeper = db.Q[keeperRow](`SELECT repo_id, asked_at, filed_at, task_id FROM kb_keepers WHERE repo_id = $1`).ForUpdate()
 	askKeeper  = db.S(`INSERT INTO kb_keepers (repo_id, asked_at) VALUES ($1, $2)
-		ON CONFLICT (repo_id) DO UPDATE SET asked_at = COALESCE(kb_keepers.asked_at, excluded.asked_at)`)
+		ON CONFLICT (repo_id) DO UPDATE SET asked_at =
+		CASE WHEN kb_keepers.asked_at > COALESCE(kb_keepers.filed_at, 0) THEN kb_keepers.asked_at ELSE excluded.asked_at END`)
 	keeperDone = db.S(`UPDATE kb_keepers SET asked_at = NULL WHERE repo_id = $1`)
-	setFiled   = db.SWith[filedArgs](`UPDATE kb_keepers SET asked_at = NULL, filed_at = :filed_at, task_id = :task_id
+	setFiled   = db.SWith[filedArgs](`UPDATE kb_keepers SET asked_at = :asked_at, filed_at = :filed_at, task_id = :task_id
 		WHERE repo_id = :repo_id`)
 	allAsked = db.Q[string](`SELECT repo_id FROM kb_keepers WHERE asked_at IS NOT NULL LIMIT $1`)
-	// toKeep are stale pages that a run can send whole, and for which nothing is proposed yet.
+	// toKeep are stale pages behind one that a run can send whole, and for which nothing is proposed yet.
 	toKeep = db.Q[outdatedRow](`SELECT slug, commit_sha, stale_sha, stale_files FROM kb_pages p WHERE repo_id = $1 AND stale_at IS NOT NULL
-		AND length(body) <= $2 AND NOT EXISTS (SELECT 1 FROM kb_proposals o WHERE o.repo_id = p.repo_id AND o.slug = p.slug
-		AND o.kind = 'page' AND o.decided_at IS NULL) ORDER BY stale_at, slug LIMIT 12`)
+		AND length(body) <= $2 AND slug > $3 AND NOT EXISTS (SELECT 1 FROM kb_proposals o WHERE o.repo_id = p.repo_id AND o.slug = p.slug
+		AND o.kind = 'page' AND o.decided_at IS NULL) ORDER BY slug LIMIT 12`)
 )
 
-// namedPages are the pages of a repository whose slugs stand in backticks in a text.
-func namedPages(tx *db.Tx, repoID, text string) ([]pageRow, error) {
-	var slugs []string
+// slugsIn are the slugs that stand in backticks in a text.
+func slugsIn(text string) (slugs []string) {
 	for i, part := range strings.Split(text, "`") {
 		if i%2 == 1 && len(part) <= mostSlug && slugForm().MatchString(part) && len(slugs) < mostNamed {
 			slugs = append(slugs, part)
 		}
 	}
+	return slugs
+}
+
+// namedPages are the pages of a repository whose slugs stand in backticks in a text.
+func namedPages(tx *db.Tx, repoID, text string) ([]pageRow, error) {
+	slugs := slugsIn(text)
 	if len(slugs) == 0 {
 		return nil, nil
 	}
