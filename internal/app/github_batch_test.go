@@ -102,12 +102,21 @@ func TestOwnQueueAtGitHub(t *testing.T) {
 			patience.Until(f.t, "the server knows the new base", func() bool {
 				return strings.Contains(fmt.Sprint(f.happened("repo.pushed")), f.shop.Head("main"))
 			})
+			// No check runs until all are approved: the first is in a batch by then, and the others wait together.
+			drain := func(body string) {
+				var boxes struct{ Data []struct{ ID string } }
+				decode(t, f.send("GET", "/v1/runners", f.owner, "").want(200), &boxes)
+				f.send("POST", "/v1/runners/"+boxes.Data[0].ID+"/drain", f.owner, body).want(200)
+			}
+			drain(`{}`)
 			heads := map[string]string{}
 			for _, name := range names {
 				heads[name] = pulls[name].HeadSHA
 				f.send("POST", "/v1/prs/"+pulls[name].ID+"/approve-pending", f.owner,
 					fmt.Sprintf(`{"head_sha": %q}`, pulls[name].HeadSHA)).want(200)
+				patience.Until(f.t, "the first is in a batch", func() bool { return len(f.happened("merge.batch_begun")) > 0 })
 			}
+			drain(`{"resume": true}`)
 			patience.Until(f.t, "all but one are merged", func() bool {
 				return read() && pulls["zero"].State == "merged" && pulls["one"].State == "merged" && pulls["three"].State == "merged"
 			})
