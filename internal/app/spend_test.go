@@ -28,6 +28,11 @@ const spending = `scenarios:
         usage: {input: 10, output: 1500}
       - text: It is good.
         usage: {input: 10, output: 10}
+  - name: review
+    match: Review pull request
+    steps:
+      - text: '{"findings": []}'
+        usage: {input: 10, output: 20}
   - name: work
     match: Make a file
     steps:
@@ -88,7 +93,7 @@ func TestLimitsFollowWork(t *testing.T) {
 			t.Parallel()
 			y := start(t, e, "--scenario", file(t, "s.yml", spending), "--prices", file(t, "p.yml", twoDollarsAToken))
 			y.push("acme/web", map[string]string{"README": "hello\n",
-				".svc/policy.yml": "version: 1\nchecks: {command: \"test -e good # make check\"}\n"})
+				".svc/policy.yml": "version: 1\nreview: {mode: off}\nchecks: {command: \"test -e good # make check\"}\n"})
 			y.send("POST", "/v1/billing/keys", y.owner, `{"provider": "scripted"}`).want(201)
 			setCap := func(usd string) {
 				t.Helper()
@@ -189,11 +194,21 @@ func TestLimitsFollowWork(t *testing.T) {
 			}
 			y.send("PUT", "/v1/tasks/"+work.ID+"/budget", y.owner, `{"usd": 5}`).want(200)
 			patience.Until(y.t, "the repair is done", func() bool { return y.task(round.ID).Status == "completed" })
-			if got := y.task(work.ID); got.Budget.Spent == nil || *got.Budget.Spent != "0.302" {
+			// 15.1 cents, 15 before the repair was held, and 15.1 after.
+			if got := y.task(work.ID); got.Budget.Spent == nil || *got.Budget.Spent != "0.452" {
 				t.Errorf("the work, with its repair, has cost %v", *got.Budget.Spent)
 			} else if got.Budget.Reserved == nil || strings.Trim(*got.Budget.Reserved, "0.") != "" {
 				t.Errorf("money is set aside for work that has ended: %+v", got)
 			}
+
+			// What a review costs is the work's, too.
+			y.push("acme/api", map[string]string{"README": "hello\n"})
+			decode(t, y.send("POST", "/v1/tasks", y.owner,
+				`{"repo": "acme/api", "title": "Make a file", "problem": "Make a file."}`).want(202), &work)
+			patience.Until(y.t, "the work, with its review, has cost 15.3 cents", func() bool {
+				spent := y.task(work.ID).Budget.Spent
+				return spent != nil && *spent == "0.153"
+			})
 			var checks struct{ Data []spentTask }
 			decode(t, y.send("GET", "/v1/tasks?filter=kind:ci", y.owner, "").want(200), &checks)
 			for _, c := range checks.Data {

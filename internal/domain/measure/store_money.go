@@ -29,7 +29,7 @@ type Sessions struct {
 }
 
 type (
-	// round is a task that repairs the pull request of the task Served.
+	// round is a task that reviews or repairs the pull request of the task Served.
 	round     struct{ ID, Served string }
 	taskSpent struct {
 		TaskID string
@@ -66,14 +66,15 @@ func SessionsOf(tx *db.Tx, repoID string, s Span) (Sessions, error) {
 }
 
 // SpentOn sums the cost of the sessions of tasks of tx.Account, in micro-dollars by
-// task, with the cost of the tasks that repaired a task's pull request. Calls
-// without a price are left out, and so are tasks without a call that has one.
+// task, with the cost of the tasks that reviewed or repaired a task's pull request: what
+// counts within its budget. Calls without a price are left out, and so are tasks without
+// a call that has one.
 func SpentOn(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
 	if len(taskIDs) == 0 {
 		return nil, nil
 	}
 	rounds, err := db.Select[round](tx, db.Build(`SELECT c.id, p.task_id AS served FROM pulls p JOIN tasks c ON c.pr_id = p.id
-		WHERE c.kind = 'babysit' AND p.account_id = `, tx.Account).In("p.task_id", taskIDs))
+		WHERE c.kind IN ('babysit', 'review') AND p.account_id = `, tx.Account).In("p.task_id", taskIDs))
 	if err != nil {
 		return nil, err
 	}
