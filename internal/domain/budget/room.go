@@ -63,7 +63,10 @@ func (s *Service) roomOf(tx *db.Tx, session string) (subject, room, error) {
 		return sub, room{}, err
 	}
 	balances, err := readBalances(tx, sub.AccountID, meters)
-	return sub, roomOn(meters, balances), err
+	if err != nil {
+		return sub, room{}, err
+	}
+	return sub, roomOn(meters, balances), nil
 }
 
 // errEnded is the refusal of a call of a session that has ended.

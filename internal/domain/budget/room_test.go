@@ -253,3 +253,20 @@ func TestPriceFreesTheTask(t *testing.T) {
 		}
 	})
 }
+
+var loseMeters = db.S(`ALTER TABLE budgets RENAME TO lost_budgets`)
+
+// TestMetersThatCannotBeRead: a database that fails between two statements fails the call alone,
+// not the process.
+func TestMetersThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	onBoth(t, map[string]int64{Task: 1_000_000}, func(t *testing.T, w *world) {
+		s := w.node()
+		w.write(func(tx *db.Tx) error { _, err := loseMeters.Exec(tx); return err })
+		for _, most := range []int64{0, 100} { // one that has a reserve made, and one that only asks for room
+			if n, err := s.Reserve(t.Context(), "s1", most, 0); err == nil {
+				t.Errorf("%d of %d", n, most)
+			}
+		}
+	})
+}
