@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -54,5 +55,18 @@ func TestCheckRefusesWhatIsMissedEachTime(t *testing.T) { // alone: it changes t
 		if err := b.check(t.Context()); (err != nil) != c.fails {
 			t.Errorf("%s: %v", c.name, err)
 		}
+	}
+}
+
+// TestHead holds that ten functions of a profile are printed, and no heading.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	report := "# Samples: 99\n#\n\n"
+	for i := range 12 {
+		report += fmt.Sprintf("    %d.00%%  [.] runtime.f%d\n", 30-i, i)
+	}
+	got := head(report)
+	if strings.Count(got, "\n") != longest || !strings.HasPrefix(got, "  30.00%  [.] runtime.f0\n") || strings.Contains(got, "#") {
+		t.Errorf("%s", got)
 	}
 }
