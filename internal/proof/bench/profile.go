@@ -69,11 +69,11 @@ func (b *bench) explain(ctx context.Context, s section) (err error) {
 	}
 	rows := len(b.rows)
 	b.profiles = p
-	err = s.run(ctx, b)
+	err = b.again(ctx, s)
 	b.profiles, b.rows = nil, b.rows[:rows]
 	p.end()
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
+		return err
 	}
 	report, err := exec.CommandContext(ctx, "perf", "report", "--stdio", "--no-children", "--sort", "symbol", "-i", p.fullest()).Output()
 	if err != nil {
