@@ -275,7 +275,7 @@ bench: ## measure against baselines in the same run; -write updates docs/benchma
 	$(GO) run ./internal/proof/bench
 
 .PHONY: bench-check
-bench-check: ## the same; fails if a target is missed
+bench-check: ## the same; fails if a target is missed, with a profile of what missed it
 	$(GO) run ./internal/proof/bench -check
 
 .PHONY: clean

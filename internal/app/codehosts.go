@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +23,7 @@ import (
 	"yardmaster/internal/domain/sso"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/flow"
+	"yardmaster/internal/lazy"
 )
 
 // githubs makes connections to github.com and to GitHub Enterprise Servers. It
@@ -118,7 +118,7 @@ func (githubs) Permissions() (all []connection.Permission) {
 	return all
 }
 
-var appName = regexp.MustCompile(`[^A-Za-z0-9-]+`)
+var appName = lazy.New(`[^A-Za-z0-9-]+`)
 
 // Hidden implements connection.Maker.
 func (g githubs) Hidden() string {

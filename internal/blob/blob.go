@@ -11,8 +11,9 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"regexp"
 	"time"
+
+	"yardmaster/internal/lazy"
 )
 
 // Errors of a Store.
@@ -73,7 +74,7 @@ type Store interface {
 // MaxKey is the longest key, in bytes.
 const MaxKey = 512
 
-var keyForm = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$`)
+var keyForm = lazy.New(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$`)
 
 func checkKey(key string) error {
 	if len(key) > MaxKey || !keyForm.MatchString(key) {

@@ -7,13 +7,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"yardmaster/internal/lazy"
 )
 
 // Bucket names a bucket of S3 and who may use it.
@@ -29,7 +30,7 @@ type Bucket struct {
 // ErrAddress means that ParseBucket was given no address of a bucket.
 var ErrAddress = errors.New("is not s3://ACCESS:SECRET@HOST/BUCKET?region=REGION, or s3+http:// for plain http")
 
-var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+var bucketName = lazy.New(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 // ParseBucket reads s3://ACCESS:SECRET@HOST:PORT/BUCKET?region=REGION; s3+http:// is
 // for an endpoint without TLS. What has a meaning in an address is percent-encoded in

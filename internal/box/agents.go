@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"yardmaster/internal/box/driver"
 	"yardmaster/internal/box/sandbox"
+	"yardmaster/internal/lazy"
 )
 
 // agentsDir is the folder, inside the work folder, for the agents that InstallAgent
@@ -157,7 +157,7 @@ func workFolder(dataDir, workDir string) (string, error) {
 // installTime bounds a fetch: an agent has some hundred megabytes.
 const installTime = 20 * time.Minute
 
-var nodeVersion = regexp.MustCompile(`^v(\d+)\.`)
+var nodeVersion = lazy.New(`^v(\d+)\.`)
 
 // InstallAgent fetches the program that drives an agent from npm, in the version
 // that the box was tested with, into the box's own folder. It writes the command to

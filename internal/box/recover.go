@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"yardmaster/internal/box/worktree"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/protocol"
 )
 
@@ -56,7 +56,7 @@ func (b *box) removeStrays() error {
 }
 
 // attemptName matches the names of attempts' folders.
-var attemptName = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[0-9]+$`)
+var attemptName = lazy.New(`^[A-Za-z0-9_-]+\.[0-9]+$`)
 
 // ofAttempt tells whether a folder belongs to an attempt. A work folder that the
 // operator has named may have contained other folders before.

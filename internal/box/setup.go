@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +21,7 @@ import (
 	"yardmaster/internal/box/driver"
 	"yardmaster/internal/box/sandbox"
 	"yardmaster/internal/box/worktree"
+	"yardmaster/internal/lazy"
 )
 
 // UnfitError reports a machine that cannot carry out runs as it is. It says in one
@@ -378,7 +378,7 @@ func (s *setup) placeProgram(self string) error {
 
 // ofTest matches the names of folders that tests make. The work folder may contain
 // folders that are not the box's.
-var ofTest = regexp.MustCompile(`^(selftest|sandbox-probe)-[0-9]+$`)
+var ofTest = lazy.New(`^(selftest|sandbox-probe)-[0-9]+$`)
 
 // removeLeftovers deletes the folders of tests that were killed.
 func (s *setup) removeLeftovers(log *slog.Logger) {

@@ -2,8 +2,9 @@ package citation
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"yardmaster/internal/lazy"
 )
 
 // Fault is the rule that a sentence breaks; "" is none.
@@ -22,13 +23,13 @@ const (
 )
 
 var (
-	quoted = regexp.MustCompile(`"([^"]+)"`)
-	code   = regexp.MustCompile("`([^`]+)`")
+	quoted = lazy.New(`"([^"]+)"`)
+	code   = lazy.New("`([^`]+)`")
 	// looksCode finds what is a name without being marked as one.
-	looksCode    = regexp.MustCompile(`--[A-Za-z][\w-]+|\b[a-z]+[A-Z]\w*|\b[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+`)
-	identifier   = regexp.MustCompile(`^-{0,2}[A-Za-z_$@#][\w.$:-]*(\(\))?$`)
-	abbreviation = regexp.MustCompile(`\b[A-Z][A-Z0-9]+\b`)
-	address      = regexp.MustCompile(`(?i)\b(?:[a-z][a-z0-9+.-]*://|www\.)[^\s)>\]"'` + "`" + `]+`)
+	looksCode    = lazy.New(`--[A-Za-z][\w-]+|\b[a-z]+[A-Z]\w*|\b[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+`)
+	identifier   = lazy.New(`^-{0,2}[A-Za-z_$@#][\w.$:-]*(\(\))?$`)
+	abbreviation = lazy.New(`\b[A-Z][A-Z0-9]+\b`)
+	address      = lazy.New(`(?i)\b(?:[a-z][a-z0-9+.-]*://|www\.)[^\s)>\]"'` + "`" + `]+`)
 	fancy        = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`)
 )
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"yardmaster/internal/lazy"
 )
 
 // token tells whether a text has a name that is no part of another one.
@@ -40,7 +42,7 @@ const registers = `flag|option|env|getenv|lookup|argument|arg|param|setting|conf
 	`field|key|prop|name|string|int|bool|duration|float`
 
 // control begins lines that call what they name.
-var control = regexp.MustCompile(`^\s*(?:if|for|while|return|switch|await|else|elif|case|go|defer|with|assert)\b`)
+var control = lazy.New(`^\s*(?:if|for|while|return|switch|await|else|elif|case|go|defer|with|assert)\b`)
 
 // introduced tells whether some line of a text introduces a name, rather than uses it.
 func introduced(text, name string) bool {

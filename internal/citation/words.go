@@ -1,12 +1,13 @@
 package citation
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"yardmaster/internal/lazy"
 )
 
-var number = regexp.MustCompile(`\b\d[\d_,.]*\b`)
+var number = lazy.New(`\b\d[\d_,.]*\b`)
 
 // units are what a unit is called beside a number, in a sentence and in a program.
 var units = []struct {

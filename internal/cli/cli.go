@@ -56,11 +56,7 @@ func commandLine() tree.Line {
 func commands() []tree.Command { return commandLine().Commands() }
 
 // wholeTree is the whole command line with all flags.
-func wholeTree() *cobra.Command { return treeFor("") }
-
-// treeFor is the command line with the flags of the commands alone whose first word is the one
-// given; of all if that is "".
-func treeFor(first string) *cobra.Command { return commandLine().Tree(first) }
+func wholeTree() *cobra.Command { return commandLine().Tree("") }
 
 // heads say what the words are that commands begin with.
 var heads = map[string]string{
@@ -215,8 +211,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx = client.Telling(ctx, signin.Telling(stderr))
-	args = commandLine().Spelled(args)
-	root := treeFor(firstWord(args))
+	line := commandLine() // once: to make all commands takes longer than what most of them do here
+	args = line.Spelled(args)
+	root := line.Tree(firstWord(args))
 	if n := len(args) - 1; n > 0 && (args[n] == "-h" || args[n] == "--help") {
 		if c, rest, err := root.Find(args[:n]); err == nil && c == root && !strings.HasPrefix(rest[0], "-") {
 			args = args[:n] // words that are no command have no help

@@ -36,7 +36,7 @@ func TestExamples(t *testing.T) {
 			for i := range words {
 				words[i] = strings.Trim(words[i], `'"`)
 			}
-			of, args, err := treeFor(words[1]).Find(words[1:])
+			of, args, err := commandLine().Tree(words[1]).Find(words[1:])
 			if err != nil || of.CommandPath() != "yardmaster "+c.Words {
 				continue
 			}

@@ -14,7 +14,7 @@ import (
 
 func BenchmarkTree(b *testing.B) {
 	for b.Loop() {
-		treeFor("task")
+		commandLine().Tree("task")
 	}
 }
 
@@ -27,9 +27,9 @@ func BenchmarkWholeTree(b *testing.B) {
 // The flags of other commands than the one that is wanted are not declared: that would take longer than
 // a call. internal/proof/bench measures how long a list of tasks takes.
 func TestOneCommandIsLessThanAll(t *testing.T) { // alone: allocations are counted
-	treeFor("task") // looks capabilities up, once
+	commandLine().Tree("task") // looks capabilities up, once
 	wholeTree()
-	one := testing.AllocsPerRun(5, func() { treeFor("task") })
+	one := testing.AllocsPerRun(5, func() { commandLine().Tree("task") })
 	if all := testing.AllocsPerRun(5, func() { wholeTree() }); one*2 > all {
 		t.Errorf("the tree for one noun makes %.0f allocations, that of all commands %.0f", one, all)
 	}

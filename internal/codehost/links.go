@@ -1,12 +1,13 @@
 package codehost
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"yardmaster/internal/lazy"
 )
 
-var itemLink = regexp.MustCompile(`(?i)<?https?://[^\s/]+/[^\s/]+/[^\s/]+/` +
+var itemLink = lazy.New(`(?i)<?https?://[^\s/]+/[^\s/]+/[^\s/]+/` +
 	`(?:-/)?(?:issues?|pulls?|pull-requests?|merge_requests)/\d+[^\s>)\]]*>?|\b[\w.-]+/[\w.-]+#\d+|#\d+`)
 
 // OnlyLinks tells whether a problem consists of links to issues or pull requests of

@@ -2,10 +2,11 @@ package config
 
 import (
 	"fmt"
-	"regexp"
+
+	"yardmaster/internal/lazy"
 )
 
-var place = regexp.MustCompile(`^[a-z0-9][a-z0-9.:-]*/[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$`)
+var place = lazy.New(`^[a-z0-9][a-z0-9.:-]*/[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$`)
 
 // settleGoals checks GoalsRepo.
 func (c *Config) settleGoals() error {

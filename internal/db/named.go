@@ -22,12 +22,13 @@ type StmtWith[A any] struct {
 //
 //go:noinline
 func SWith[A any](text constant) StmtWith[A] {
-	args := named(string(text), reflect.TypeFor[A]())
-	return StmtWith[A]{Stmt{args.text, declare(args.text, nil, args)}, args}
+	args := &arguments{of: reflect.TypeFor[A](), raw: string(text)}
+	return StmtWith[A]{Stmt{at: declare("", nil, args)}, args}
 }
 
 // Exec runs the statement and returns how many rows it changed.
 func (s StmtWith[A]) Exec(tx *Tx, a A) (int64, error) {
+	s.stmt.text = s.args.numbered().text
 	return s.stmt.Exec(tx, s.args.values(reflect.ValueOf(&a).Elem())...)
 }
 
@@ -43,9 +44,14 @@ type QueryWith[A, T any] struct {
 //
 //go:noinline
 func QWith[A, T any](text constant) QueryWith[A, T] {
-	args := named(string(text), reflect.TypeFor[A]())
-	at := declare(args.text, reflect.TypeFor[T](), args)
-	return QueryWith[A, T]{Query[T]{text: args.text, at: at}, args}
+	args := &arguments{of: reflect.TypeFor[A](), raw: string(text)}
+	return QueryWith[A, T]{Query[T]{at: declare("", reflect.TypeFor[T](), args)}, args}
+}
+
+// numbered is the query with numbers in place of the names.
+func (q QueryWith[A, T]) numbered() Query[T] {
+	q.query.text = q.args.numbered().text
+	return q.query
 }
 
 // ForUpdate is Query.ForUpdate.
@@ -56,32 +62,43 @@ func (q QueryWith[A, T]) ForUpdate() QueryWith[A, T] {
 
 // One is Query.One.
 func (q QueryWith[A, T]) One(tx *Tx, a A) (T, error) {
-	return q.query.One(tx, q.args.values(reflect.ValueOf(&a).Elem())...)
+	return q.numbered().One(tx, q.args.values(reflect.ValueOf(&a).Elem())...)
 }
 
 // Maybe is Query.Maybe.
 func (q QueryWith[A, T]) Maybe(tx *Tx, a A) (T, bool, error) {
-	return q.query.Maybe(tx, q.args.values(reflect.ValueOf(&a).Elem())...)
+	return q.numbered().Maybe(tx, q.args.values(reflect.ValueOf(&a).Elem())...)
 }
 
 // All is Query.All.
 func (q QueryWith[A, T]) All(tx *Tx, a A) ([]T, error) {
-	return q.query.All(tx, q.args.values(reflect.ValueOf(&a).Elem())...)
+	return q.numbered().All(tx, q.args.values(reflect.ValueOf(&a).Elem())...)
 }
 
 // arguments are the named parameters of a statement: the text with numbers in place
-// of the names, and the field for each number.
+// of the names, and the field for each number. They are read when the statement is first
+// used: there are several hundred, each start of the program declares them all, and a command
+// uses none.
 type arguments struct {
-	of     reflect.Type
+	of   reflect.Type
+	raw  string // with names
+	once sync.Once
+
 	text   string
 	names  []string
 	fields [][]int // by number; nil: of has no such field
 	unused []reflect.StructField
 }
 
-// named numbers the parameters of a text in the order of their first occurrence.
-func named(text string, of reflect.Type) *arguments {
-	a := &arguments{of: of}
+// numbered is a, read.
+func (a *arguments) numbered() *arguments {
+	a.once.Do(a.read)
+	return a
+}
+
+// read numbers the parameters in the order of their first occurrence.
+func (a *arguments) read() {
+	text, of := a.raw, a.of
 	number := map[string]int{}
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -114,7 +131,7 @@ func named(text string, of reflect.Type) *arguments {
 	a.text = b.String()
 	a.fields = make([][]int, len(a.names))
 	if of.Kind() != reflect.Struct {
-		return a
+		return
 	}
 	for _, f := range reflect.VisibleFields(of) {
 		tag := f.Tag.Get("db")
@@ -131,7 +148,6 @@ func named(text string, of reflect.Type) *arguments {
 			a.unused = append(a.unused, f)
 		}
 	}
-	return a
 }
 
 func isName(c byte) bool { return c == '_' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }

@@ -141,7 +141,7 @@ func run[R any](tx *Tx, at place, text string, args []any, do func(context.Conte
 
 // Declaration is a statement declared with Q, S, QWith or SWith.
 type Declaration struct {
-	SQL string
+	SQL string       // with numbered parameters
 	At  string       // folder/file.go:line
 	Row reflect.Type // nil for S
 
@@ -165,6 +165,9 @@ func (d Declaration) Check(columns []string) error {
 	return err
 }
 
+// expected is somewhat more than how many statements the program declares.
+const expected = 2048
+
 // declared is filled while packages initialise and only read afterwards.
 var declared struct {
 	sync.Mutex
@@ -178,6 +181,9 @@ func Declared() []Declaration {
 	out := make([]Declaration, len(declared.all))
 	for i, d := range declared.all {
 		d.At = d.from.String()
+		if d.args != nil {
+			d.SQL = d.args.numbered().text
+		}
 		out[i] = d
 	}
 	return out
@@ -199,7 +205,7 @@ func (p place) String() string {
 	return fmt.Sprintf("%s/%s:%d", filepath.Base(filepath.Dir(f.File)), filepath.Base(f.File), f.Line)
 }
 
-// declare records a statement and returns the place of the caller of Q or S. Those
+// declare records a statement, whose text is that of args if it has such, and returns the place of the caller of Q or S. Those
 // must not be inlined, because the initialisation of a variable would then lose the
 // line.
 func declare(text string, row reflect.Type, args *arguments) place {
@@ -208,6 +214,9 @@ func declare(text string, row reflect.Type, args *arguments) place {
 	from := place(caller[0])
 	declared.Lock()
 	defer declared.Unlock()
+	if declared.all == nil {
+		declared.all = make([]Declaration, 0, expected)
+	}
 	declared.all = append(declared.all, Declaration{SQL: text, Row: row, args: args, from: from})
 	return from
 }

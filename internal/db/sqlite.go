@@ -103,7 +103,7 @@ func (b *sqliteBackend) connect(ctx context.Context, pool *sql.DB) (*sqliteConn,
 	if err != nil {
 		return nil, err
 	}
-	c := &sqliteConn{conn: conn, stmts: map[string]*sql.Stmt{}}
+	c := &sqliteConn{conn: conn, stmts: map[string]*prepared{}}
 	b.conns = append(b.conns, c)
 	return c, nil
 }
@@ -159,8 +159,8 @@ func (b *sqliteBackend) close() (err error) {
 func (b *sqliteBackend) release() error {
 	var errs []error
 	for _, c := range slices.Backward(b.conns) {
-		for _, st := range c.stmts {
-			errs = append(errs, st.Close())
+		for _, p := range c.stmts {
+			errs = append(errs, p.stmt.Close())
 		}
 		errs = append(errs, c.conn.Close())
 	}
@@ -173,21 +173,27 @@ func (b *sqliteBackend) release() error {
 // sqliteConn is one connection with its prepared statements. One goroutine at a
 // time may use it.
 type sqliteConn struct {
-	conn  *sql.Conn
-	stmts map[string]*sql.Stmt
+	conn     *sql.Conn
+	stmts    map[string]*prepared // by text
+	uses     int64                // of all statements
+	compiled int64                // how often a text was
+}
+
+// prepared is a statement of a connection.
+type prepared struct {
+	stmt *sql.Stmt
+	last int64 // the number of its last use among those of all
 }
 
 func (c *sqliteConn) prepare(text string) (*sql.Stmt, error) {
-	if s, ok := c.stmts[text]; ok {
-		return s, nil
+	c.uses++
+	if p, ok := c.stmts[text]; ok {
+		p.last = c.uses
+		return p.stmt, nil
 	}
 	if len(c.stmts) >= maxStatements {
-		for old, s := range c.stmts { // an arbitrary one: the order of a map is random
-			delete(c.stmts, old)
-			if err := s.Close(); err != nil {
-				return nil, err
-			}
-			break
+		if err := c.forget(); err != nil {
+			return nil, err
 		}
 	}
 	// The caller's context does not apply, because the statement outlives the call.
@@ -195,8 +201,23 @@ func (c *sqliteConn) prepare(text string) (*sql.Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.stmts[text] = s
+	c.compiled++
+	c.stmts[text] = &prepared{s, c.uses}
 	return s, nil
+}
+
+// forget closes the statement that was not used for the longest time. Built queries come and
+// go; one that a loop or a queue runs again and again would else be compiled again for them.
+func (c *sqliteConn) forget() error {
+	oldest := ""
+	for text, p := range c.stmts {
+		if oldest == "" || p.last < c.stmts[oldest].last {
+			oldest = text
+		}
+	}
+	s := c.stmts[oldest].stmt
+	delete(c.stmts, oldest)
+	return s.Close()
 }
 
 // CompiledOnce is the text of a statement as SQLite gets it: its limits, where they are

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/policy"
 )
 
@@ -91,7 +91,7 @@ var catalogue struct {
 	signals map[string]*signal
 }
 
-var validName = regexp.MustCompile(`^[a-z_]+\.[a-z_]+$`)
+var validName = lazy.New(`^[a-z_]+\.[a-z_]+$`)
 
 // Declare declares a kind of event. It is for package-level variables. It
 // panics if the name is taken or malformed, or if there is no doc.

@@ -1,9 +1,10 @@
 package inbound
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"yardmaster/internal/lazy"
 )
 
 // Mapping says where a delivery of the generic kind has what is wanted. A text that
@@ -52,8 +53,8 @@ func (m Mapping) full() Mapping {
 }
 
 var (
-	place   = regexp.MustCompile(`\{(/[^{}]*)\}`)
-	pointer = regexp.MustCompile(`^(/([^/~]|~[01])*)+$`)
+	place   = lazy.New(`\{(/[^{}]*)\}`)
+	pointer = lazy.New(`^(/([^/~]|~[01])*)+$`)
 )
 
 // maxPlaces limits the places of one template.

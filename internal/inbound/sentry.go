@@ -1,9 +1,10 @@
 package inbound
 
 import (
-	"regexp"
 	"strings"
 	"time"
+
+	"yardmaster/internal/lazy"
 )
 
 // signedSentry checks Sentry-Hook-Signature: the digest of the body in hex, with the
@@ -13,7 +14,7 @@ func signedSentry(secret string, r Request, _ time.Time) bool {
 }
 
 // sentryProject finds the slug of a project in the address of an event in Sentry's API.
-var sentryProject = regexp.MustCompile(`/projects/[^/]+/([^/]+)/`)
+var sentryProject = lazy.New(`/projects/[^/]+/([^/]+)/`)
 
 // readSentry reads an event of Sentry. A new issue, an issue that has come back, an alert
 // and an error are work: all of one issue are one trouble. So is a metric alert that is

@@ -3,11 +3,11 @@ package inbound
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"yardmaster/internal/client/inert"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/secretscan"
 )
 
@@ -22,7 +22,7 @@ const (
 )
 
 // mention is the sign before a name that would call somebody in a chat or at a code host.
-var mention = regexp.MustCompile(`(^|[^\pL\pN._%+-])@(\pL|\pN)`)
+var mention = lazy.New(`(^|[^\pL\pN._%+-])@(\pL|\pN)`)
 
 // Line makes text of a stranger one harmless line of at most max characters: without
 // hidden characters, without what looks like a secret, and calling nobody.

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"yardmaster/internal/lazy"
 )
 
 // A call of the Gemini API names the model and the action in its address, and
@@ -19,7 +20,7 @@ const (
 
 // modelName is the form of a model's name in an address: a name of this form
 // cannot lead to another path.
-var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*$`)
+var modelName = lazy.New(`^[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*$`)
 
 func geminiEndpoint(path string) (Endpoint, bool) {
 	rest, ok := strings.CutPrefix(path, geminiFolder)

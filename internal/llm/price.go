@@ -5,13 +5,14 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"yardmaster/internal/lazy"
 )
 
 //go:embed prices.yml
@@ -172,7 +173,7 @@ func (p *Prices) Before(other *Prices) *Prices {
 }
 
 // snapshot is the suffix that providers give to dated releases of a family.
-var snapshot = regexp.MustCompile(`^[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$`)
+var snapshot = lazy.New(`^[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$`)
 
 // Cost is the price of a call in micro-dollars, rounded to the nearest; nil when
 // the table does not know the model. A row covers its family and the family's

@@ -28,10 +28,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"yardmaster/internal/lazy"
 )
 
 // API is a wire form.
@@ -244,7 +245,7 @@ func (r Route) String() string { return fmt.Sprintf("%s %s %s", r.Provider, r.Ba
 // GoString omits the key from %#v.
 func (r Route) GoString() string { return "llm.Route{" + r.String() + "}" }
 
-var version = regexp.MustCompile(`(^|/)v\d+[a-z0-9]*(/|$)`)
+var version = lazy.New(`(^|/)v\d+[a-z0-9]*(/|$)`)
 
 // address is the URL of a path below the route's version folder.
 func (r Route) address(path string) (*url.URL, error) {

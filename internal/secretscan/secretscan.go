@@ -6,19 +6,20 @@
 package secretscan
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"yardmaster/internal/lazy"
 )
 
 // Mark replaces a secret.
 const Mark = "[redacted]"
 
 var (
-	urlPassword = regexp.MustCompile(`(://[^\s:/@]+:)[^\s@/]+@`)
-	assigned    = regexp.MustCompile(
+	urlPassword = lazy.New(`(://[^\s:/@]+:)[^\s@/]+@`)
+	assigned    = lazy.New(
 		`(?i)\b((?:password|passwd|secret|token|api[_-]?key|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+)?)([^\s"']{6,})`)
-	long = regexp.MustCompile(`[A-Za-z0-9+_=-]{28,}`)
+	long = lazy.New(`[A-Za-z0-9+_=-]{28,}`)
 )
 
 // Scrub replaces text that looks like a secret. It always replaces the value after

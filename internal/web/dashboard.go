@@ -64,7 +64,7 @@ var Dashboard = sync.OnceValues(func() (*Built, error) {
 		return nil, fmt.Errorf("manifest.json: %w", err)
 	}
 	var page strings.Builder
-	if err := shell.Execute(&page, "shell", names); err != nil {
+	if err := shell().Execute(&page, "shell", names); err != nil {
 		return nil, err
 	}
 	b.Page = &op.Asset{
@@ -83,9 +83,11 @@ type Built struct {
 	Files map[string]*op.Asset
 }
 
-var shell = stencil.Must(stencil.New(stencil.Page, "shell", `<!doctype html>
+var shell = sync.OnceValue(func() *stencil.Template {
+	return stencil.Must(stencil.New(stencil.Page, "shell", `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>Yardmaster</title><link rel="icon" href="{{icon}}"><link rel="preload" href="{{font}}" as="font" type="font/woff2" crossorigin><link rel="stylesheet" href="/ui/a/{{.CSS}}">
 <link rel="modulepreload" href="/ui/a/{{.Vendor}}"><script type="module" src="/ui/a/{{.JS}}"></script></head>
 <body><div id="app" data-more="/ui/a/{{.More}}"></div><noscript>The dashboard needs JavaScript. All it does, the command line and the API do too.</noscript></body></html>
 `, stencil.Funcs{"icon": func() stencil.HTML { return icon }, "font": func() string { return font }}))
+})

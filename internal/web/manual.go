@@ -3,11 +3,11 @@ package web
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"yardmaster/docs"
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/lazy"
 )
 
 // manualName is the file that lists the documents.
@@ -37,8 +37,8 @@ type heading struct {
 }
 
 var (
-	headline = regexp.MustCompile(`^(#{1,6}) +(.*?) *#*$`)
-	sentence = regexp.MustCompile(`^.*?[.:](?: |$)`)
+	headline = lazy.New(`^(#{1,6}) +(.*?) *#*$`)
+	sentence = lazy.New(`^.*?[.:](?: |$)`)
 )
 
 // addManual adds the documents to the files of the dashboard, and their list.

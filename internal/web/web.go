@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/client/inert"
@@ -30,12 +31,14 @@ const (
 // start is the page at which people begin where there is no dashboard.
 const start = "/"
 
-var base = stencil.Must(stencil.New(stencil.Page, "", pageParts, stencil.Funcs{
-	"sheet": func() string { return pageSheet },
-	"font":  func() string { return font },
-	"icon":  func() stencil.HTML { return icon },
-	"mark":  func() stencil.HTML { return `<svg viewBox="0 0 24 24" aria-hidden="true">` + drawing + `</svg>` },
-}))
+var base = sync.OnceValue(func() *stencil.Template {
+	return stencil.Must(stencil.New(stencil.Page, "", pageParts, stencil.Funcs{
+		"sheet": func() string { return pageSheet },
+		"font":  func() string { return font },
+		"icon":  func() stencil.HTML { return icon },
+		"mark":  func() stencil.HTML { return `<svg viewBox="0 0 24 24" aria-hidden="true">` + drawing + `</svg>` },
+	}))
+})
 
 const pageParts = `
 {{define "head"}}<!doctype html>
@@ -60,16 +63,35 @@ const pageParts = `
 {{with .RequestID}}<p><small>Request {{.}}</small></p>
 {{end}}{{template "end"}}{{end}}`
 
-// Templates parses the templates of some pages. A page begins with {{template "top"
+// Pages are the templates of some pages. They are parsed when the first of them is shown.
+type Pages struct{ parsed func() *stencil.Template }
+
+// declared is filled while packages initialise and only read afterwards.
+var declared []Pages
+
+// Parse parses all pages of the packages of this program. It panics if the templates of one
+// cannot be parsed, which a test finds before a person does.
+func Parse() (n int) {
+	for _, p := range declared {
+		p.parsed()
+	}
+	return len(declared)
+}
+
+// Templates are the templates of some pages; it is for package-level variables. A page begins with {{template "top"
 // TITLE}} or "wide", and ends with "end". "alert" shows an error, if there
 // is one; "signout" is a button and takes the address to go to afterwards, for a page
 // that says more of it than its foot.
-func Templates(text string, funcs ...stencil.Funcs) *stencil.Template {
-	all := stencil.Funcs{}
-	for _, f := range funcs {
-		maps.Copy(all, f)
-	}
-	return stencil.Must(base.Extend(text, all))
+func Templates(text string, funcs ...stencil.Funcs) Pages {
+	p := Pages{sync.OnceValue(func() *stencil.Template {
+		all := stencil.Funcs{}
+		for _, f := range funcs {
+			maps.Copy(all, f)
+		}
+		return stencil.Must(base().Extend(text, all))
+	})}
+	declared = append(declared, p)
+	return p
 }
 
 // foot is what is below every page.
@@ -81,8 +103,9 @@ type foot struct {
 // Render renders a page for the caller of ctx. Its forms may lead to this server, and to
 // target. Below the page are the way to the
 // dashboard, if there is one, and for a browser session a button that ends it.
-func Render(ctx context.Context, t *stencil.Template, status int, name string, data any, target string) (op.Reply, error) {
+func Render(ctx context.Context, p Pages, status int, name string, data any, target string) (op.Reply, error) {
 	var b strings.Builder
+	t := p.parsed()
 	if err := t.Execute(&b, name, data); err != nil {
 		return op.Reply{}, err
 	}

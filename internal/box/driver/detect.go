@@ -9,13 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"yardmaster/internal/lazy"
 )
 
 // PathVariable is the environment variable with directories that are searched for
@@ -219,14 +220,14 @@ func packageAround(path string) npmPackage {
 	return npmPackage{}
 }
 
-var versionPattern = regexp.MustCompile(`\d+\.\d+(\.\d+)?[-+.0-9A-Za-z]*`)
+var versionPattern = lazy.New(`\d+\.\d+(\.\d+)?[-+.0-9A-Za-z]*`)
 
 // askVersion runs the program with --version and ignores its exit code.
 func askVersion(ctx context.Context, argv []string) string {
 	cmd := exec.CommandContext(ctx, argv[0], append(slices.Clone(argv[1:]), "--version")...)
 	cmd.WaitDelay = time.Second
 	out, _ := cmd.Output()
-	return string(versionPattern.Find(out))
+	return versionPattern.FindString(string(out))
 }
 
 func ownVersion() string {

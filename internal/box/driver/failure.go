@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sync"
 
 	"yardmaster/internal/box/acp"
 )
@@ -80,26 +81,31 @@ const NoRunToken = "does not carry the token of a run"
 // in words of their own. The first match counts: providers answer an exhausted
 // quota with the status of a rate limit, and an overlong prompt with that of any
 // bad request.
-var failureWords = []struct {
+var failureWords = sync.OnceValue(func() []saying {
+	return []saying{
+		{KindError, regexp.MustCompile(regexp.QuoteMeta(NoRunToken))}, // not the provider's refusal of a key
+		{KindContextOverflow, regexp.MustCompile(`(?i)context[ _-]?(length|window)|prompt is too long|` +
+			`maximum context|too many tokens|input is too long`)},
+		{KindQuota, regexp.MustCompile(`(?i)insufficient[ _]quota|quota|billing|credit balance|payment required|usage limit|\b402\b`)},
+		{KindRateLimit, regexp.MustCompile(`(?i)\b429\b|rate[ _-]?limit|too many requests`)},
+		{KindAuth, regexp.MustCompile(`(?i)\b40[13]\b|unauthori[sz]ed|authenticat|permission_error|` +
+			`(invalid|incorrect|missing)[ _]api[ _]?key|forbidden`)},
+		{KindModel, regexp.MustCompile(`(?i)model[ _]not[ _]found|(unknown|no such|unsupported|invalid) model|` +
+			`model\b.{0,80}\b(does not exist|not found|not supported|unavailable)`)},
+		{KindUnavailable, regexp.MustCompile(`(?i)\b5(00|02|03|04|29)\b|overloaded|unavailable|internal server error|bad gateway|` +
+			`econn|connection (refused|reset|error)|stream (disconnected|ended)|fetch failed|time[d]?[ -]?out|unreachable|no such host|` +
+			`cut its answer short|answer is not one of a model|model provider failed`)},
+	}
+})
+
+// saying is a kind of failure and the words for it.
+type saying struct {
 	kind  string
 	words *regexp.Regexp
-}{
-	{KindError, regexp.MustCompile(regexp.QuoteMeta(NoRunToken))}, // not the provider's refusal of a key
-	{KindContextOverflow, regexp.MustCompile(`(?i)context[ _-]?(length|window)|prompt is too long|` +
-		`maximum context|too many tokens|input is too long`)},
-	{KindQuota, regexp.MustCompile(`(?i)insufficient[ _]quota|quota|billing|credit balance|payment required|usage limit|\b402\b`)},
-	{KindRateLimit, regexp.MustCompile(`(?i)\b429\b|rate[ _-]?limit|too many requests`)},
-	{KindAuth, regexp.MustCompile(`(?i)\b40[13]\b|unauthori[sz]ed|authenticat|permission_error|` +
-		`(invalid|incorrect|missing)[ _]api[ _]?key|forbidden`)},
-	{KindModel, regexp.MustCompile(`(?i)model[ _]not[ _]found|(unknown|no such|unsupported|invalid) model|` +
-		`model\b.{0,80}\b(does not exist|not found|not supported|unavailable)`)},
-	{KindUnavailable, regexp.MustCompile(`(?i)\b5(00|02|03|04|29)\b|overloaded|unavailable|internal server error|bad gateway|` +
-		`econn|connection (refused|reset|error)|stream (disconnected|ended)|fetch failed|time[d]?[ -]?out|unreachable|no such host|` +
-		`cut its answer short|answer is not one of a model|model provider failed`)},
 }
 
 func classify(code int, text string) string {
-	for _, f := range failureWords {
+	for _, f := range failureWords() {
 		if f.words.MatchString(text) {
 			return f.kind
 		}

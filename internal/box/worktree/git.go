@@ -17,13 +17,13 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/rlimit"
 )
 
@@ -41,7 +41,7 @@ var ErrBusy = errors.New("worktree: the remote does not answer now")
 
 // busyRemote matches what git says of a remote that gives no answer or, by the relay, of
 // a code host that gives none.
-var busyRemote = regexp.MustCompile(`returned error: (429|5\d\d)|Failed to connect|Couldn't connect|Could not connect|Could not resolve host|` +
+var busyRemote = lazy.New(`returned error: (429|5\d\d)|Failed to connect|Couldn't connect|Could not connect|Could not resolve host|` +
 	`Connection (refused|reset|timed out)|Empty reply from server|Operation too slow|Recv failure|Send failure`)
 
 // GitError reports a git command that failed. errors.Is finds syscall.ENOSPC or

@@ -12,10 +12,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"regexp"
 	"slices"
 
 	"yardmaster/internal/client"
+	"yardmaster/internal/lazy"
 )
 
 // Page is a page as the server lists it.
@@ -92,7 +92,7 @@ const (
 
 const mostBody = 1 << 20 // bytes of a page
 
-var slugForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$`)
+var slugForm = lazy.New(`^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$`)
 
 // named tells whether a name is a slug, which can be a path below the folder and nothing else.
 func named(slug string) bool { return len(slug) <= 200 && slugForm.MatchString(slug) }

@@ -88,8 +88,9 @@ type Line struct {
 	Help func(c *cobra.Command) bool
 }
 
-// Tree is the command line with the flags of the commands alone whose first word is
-// the one given; of all if that is "". To declare them all takes longer than a call.
+// Tree is the command line of the commands alone whose first word is the one given, with
+// their flags; of all commands if that is "", and of all without flags if none begins so. To
+// declare them all takes longer than a call.
 func (l Line) Tree(first string) *cobra.Command {
 	cobra.EnableCommandSorting = false // the most wanted come first
 	root := &cobra.Command{
@@ -122,10 +123,14 @@ func (l Line) Tree(first string) *cobra.Command {
 		},
 	})
 	_ = root.RegisterFlagCompletionFunc("context", completeWith(ContextNames))
+	begins := func(c Command) bool { return first != "" && strings.HasPrefix(c.Words+" ", first+" ") }
+	known := slices.ContainsFunc(l.Sections, func(s Section) bool { return slices.ContainsFunc(s.Commands, begins) })
 	for _, s := range l.Sections {
 		root.AddGroup(&cobra.Group{ID: s.Title, Title: s.Title})
 		for _, c := range s.Commands {
-			l.graft(root, s.Title, c, first == "" || strings.HasPrefix(c.Words+" ", first+" "))
+			if !known || begins(c) {
+				l.graft(root, s.Title, c, known || first == "")
+			}
 		}
 	}
 	completions(root)

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/rlimit"
 )
 
@@ -201,7 +201,7 @@ func (dir Folder) hunks(ctx context.Context, from, to string, f codehost.FileCha
 	return out, readErr
 }
 
-var hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$`)
+var hunkHeader = lazy.New(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$`)
 
 // readHunks reads the hunks of a file from a patch, up to MaxDiffBytes. whole tells
 // that it has read to the end of the patch.

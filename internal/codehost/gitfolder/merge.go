@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/lazy"
 )
 
 // mergeAttempts limits the attempts of Merge, which starts again if the base has moved
@@ -166,7 +166,7 @@ func (dir Folder) commit(ctx context.Context, tree, base string, o codehost.Merg
 // plain removes NUL, which neither an environment variable nor a commit can hold.
 func plain(s string) string { return strings.ReplaceAll(s, "\x00", "") }
 
-var trailer = regexp.MustCompile(`^[A-Za-z0-9-]+: `)
+var trailer = lazy.New(`^[A-Za-z0-9-]+: `)
 
 // message makes the commit message. That of a squash ends with squashedTrailer.
 func message(o codehost.MergeOptions) string {

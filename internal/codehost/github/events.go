@@ -2,11 +2,11 @@ package github
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/lazy"
 )
 
 type translation func(h *Host, p payload, about codehost.Happening) ([]codehost.Event, error)
@@ -157,7 +157,7 @@ func checksChanged(about codehost.Happening, sha string) []codehost.Event {
 	return []codehost.Event{codehost.ChecksChanged{Happening: about, SHA: sha}}
 }
 
-var groupRef = regexp.MustCompile(`/pr-(\d{1,12})-[0-9a-f]{40}$`)
+var groupRef = lazy.New(`/pr-(\d{1,12})-[0-9a-f]{40}$`)
 
 // groupNumber is the number of the last pull request of a group, which is in the name of
 // its branch; 0 if it is not.

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/gitfolder"
+	"yardmaster/internal/lazy"
 )
 
 // oldFaults are what git finds wrong with objects of repositories that are older than
@@ -275,7 +275,7 @@ func (h *Host) remote(
 	}
 }
 
-var httpStatus = regexp.MustCompile(`returned error: (\d{3})`)
+var httpStatus = lazy.New(`returned error: (\d{3})`)
 
 // gitFailure says what a failed fetch or push means. out is what git printed beside its
 // errors.

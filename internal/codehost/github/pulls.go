@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/lazy"
 )
 
 var (
@@ -218,7 +218,7 @@ func (h *Host) PullFiles(ctx context.Context, r codehost.Repo, n int64) ([]codeh
 	return files, len(files) < mostFiles && len(files) >= counted.ChangedFiles, nil
 }
 
-var hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$`)
+var hunkHeader = lazy.New(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$`)
 
 // hunks reads a patch as GitHub shows it: without the lines before the first hunk.
 func hunks(patch string) (out []codehost.Hunk) {

@@ -1,7 +1,6 @@
 package github
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/lazy"
 )
 
 // longest is the length at which a text is cut, in bytes. GitHub refuses a body of more
@@ -48,7 +48,7 @@ func short(s string) string {
 
 const markerHead = "<!-- ym:"
 
-var markers = regexp.MustCompile(`\n*<!-- ym:[0-9A-Za-z-]{1,64} -->\s*$`)
+var markers = lazy.New(`\n*<!-- ym:[0-9A-Za-z-]{1,64} -->\s*$`)
 
 // marker stands at the end of a text, where people do not see it, and says that a
 // codehost.Once has had its effect. It counts only in texts of our own bot.

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"modernc.org/sqlite"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/lazy"
 )
 
 // Declared prepares every statement that is declared in the folder of the test,
@@ -228,7 +228,7 @@ func explain(t testing.TB, pool *sql.DB, text string) string {
 	return plan.String()
 }
 
-var parameter = regexp.MustCompile(`\$(\d+)`)
+var parameter = lazy.New(`\$(\d+)`)
 
 // highest returns the number of the last parameter of a statement.
 func highest(text string) (n int) {

@@ -3,11 +3,11 @@
 package account
 
 import (
-	"regexp"
 	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
 )
@@ -104,7 +104,7 @@ func New(n Needs) *Service {
 	return &Service{Needs: n}
 }
 
-var loginPattern = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])?$`)
+var loginPattern = lazy.New(`^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])?$`)
 
 // CheckLogin returns a fault.Invalid about the field unless the login can be part of
 // a path and of a mention.

@@ -7,12 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/needs"
 )
 
@@ -146,7 +146,7 @@ func percent(closed, all int) int {
 }
 
 // idForm is the form of ids of goals.
-var idForm = regexp.MustCompile(`^goal_([1-9][0-9]{0,14})$`)
+var idForm = lazy.New(`^goal_([1-9][0-9]{0,14})$`)
 
 func idOf(number int64) string { return "goal_" + strconv.FormatInt(number, 10) }
 

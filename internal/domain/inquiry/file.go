@@ -2,12 +2,12 @@ package inquiry
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"yardmaster/internal/citation"
 	"yardmaster/internal/client/inert"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/secretscan"
 )
 
@@ -37,7 +37,7 @@ type file struct {
 	shown []bool
 }
 
-var keyEdge = regexp.MustCompile(`-----(BEGIN|END) [A-Z ]*PRIVATE KEY-----`)
+var keyEdge = lazy.New(`-----(BEGIN|END) [A-Z ]*PRIVATE KEY-----`)
 
 // newFile reads the content of a file. It is nil for what is no text.
 func newFile(path string, content []byte) *file {

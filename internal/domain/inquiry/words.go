@@ -1,20 +1,20 @@
 package inquiry
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"yardmaster/internal/citation"
+	"yardmaster/internal/lazy"
 )
 
 // mostTerms is how many words of a question are looked for.
 const mostTerms = 12
 
 var (
-	compound = regexp.MustCompile(`[\pL\pN_]+(?:[-./][\pL\pN_]+)+`)
-	single   = regexp.MustCompile(`[\pL\pN_]+`)
+	compound = lazy.New(`[\pL\pN_]+(?:[-./][\pL\pN_]+)+`)
+	single   = lazy.New(`[\pL\pN_]+`)
 	// general are words of questions about any repository.
 	general = map[string]bool{"project": true, "repository": true, "repo": true, "code": true, "file": true, "work": true, "program": true}
 )

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"net/url"
-	"regexp"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/client/inert"
 	"yardmaster/internal/db"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/web"
 )
@@ -28,7 +28,7 @@ type landing struct {
 	Next      string // address of the next step
 }
 
-var installationID = regexp.MustCompile(`^[0-9]{1,20}$`)
+var installationID = lazy.New(`^[0-9]{1,20}$`)
 
 // installed is the page on which a person lands after the installation of the App at a
 // code host. It only reads: whether there is an installation is for the code host to

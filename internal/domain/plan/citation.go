@@ -2,10 +2,11 @@ package plan
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"yardmaster/internal/lazy"
 )
 
 // citation is a place in a repository.
@@ -56,7 +57,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 
 // cited finds citations in prose: a path with a dot or a slash in it, or a name
 // like README, and a line. Addresses of the web do not match.
-var cited = regexp.MustCompile("(^|[\\s(\\[`'\"*,;])((?:[\\w.@+-]+/)*(?:[\\w@+-]*\\.[\\w.@+-]*\\w|[A-Z]\\w+)|(?:[\\w.@+-]+/)+[\\w.@+-]+):(\\d+(?:-\\d+)?)\\b")
+var cited = lazy.New("(^|[\\s(\\[`'\"*,;])((?:[\\w.@+-]+/)*(?:[\\w@+-]*\\.[\\w.@+-]*\\w|[A-Z]\\w+)|(?:[\\w.@+-]+/)+[\\w.@+-]+):(\\d+(?:-\\d+)?)\\b")
 
 // claim is one line of a report that cites a place.
 type claim struct {
@@ -66,8 +67,8 @@ type claim struct {
 }
 
 var (
-	bullet = regexp.MustCompile(`^(?:[-*+>#]+|\d+[.)])\s+`)
-	empty  = regexp.MustCompile("\\([\\s,;]*\\)|\\[[\\s,;]*\\]|`[\\s,;]*`|\\*{4}")
+	bullet = lazy.New(`^(?:[-*+>#]+|\d+[.)])\s+`)
+	empty  = lazy.New("\\([\\s,;]*\\)|\\[[\\s,;]*\\]|`[\\s,;]*`|\\*{4}")
 )
 
 // claims reads the lines of a report that cite a place.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 
 	"yardmaster/internal/api/op"
@@ -14,6 +13,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/lazy"
 )
 
 // filedUnder is the folder in which plan.file makes plan directories.
@@ -35,7 +35,7 @@ type ScoutEvidence struct {
 	Citations []string `json:"citations" maxItems:"500" maxLength:"600" example:"[\"web/footer.html:12\"]" doc:"path:line or path:line-line, at the default branch"`
 }
 
-var slugPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+var slugPattern = lazy.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // site is the state of a plan directory before plan.file writes it.
 type site struct {

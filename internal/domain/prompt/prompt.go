@@ -15,12 +15,12 @@ package prompt
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/secretscan"
 )
@@ -116,7 +116,7 @@ func plain(field, text string) error {
 	return nil
 }
 
-var variable = regexp.MustCompile(`\{\{ ?([A-Za-z_][A-Za-z0-9_.-]{0,63}) ?\}\}`)
+var variable = lazy.New(`\{\{ ?([A-Za-z_][A-Za-z0-9_.-]{0,63}) ?\}\}`)
 
 // fill replaces the variables of a text by their values.
 func fill(text string, vars map[string]string) string {

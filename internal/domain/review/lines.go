@@ -2,14 +2,14 @@ package review
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/lazy"
 )
 
 // blankRun are blanks, which collapse to one in an anchor.
-var blankRun = regexp.MustCompile(`\s+`)
+var blankRun = lazy.New(`\s+`)
 
 // around is how many lines with text an anchor has on each side of its line, and shownAround
 // how many lines a verifier is shown on each side of one.
@@ -44,7 +44,7 @@ func anchorOf(lines []string, line int) string {
 func collapse(s string) string { return strings.TrimSpace(blankRun.ReplaceAllString(s, " ")) }
 
 // opensSymbol is how git recognises the line that names a section of a file.
-var opensSymbol = regexp.MustCompile(`^[A-Za-z_$]`)
+var opensSymbol = lazy.New(`^[A-Za-z_$]`)
 
 // maxSymbol limits the name of a section, in bytes.
 const maxSymbol = 200

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 
 	"yardmaster/internal/db"
@@ -16,16 +17,21 @@ import (
 
 // providerFailures recognise failures of a provider, which agents report as
 // their own, by their text. The first match decides.
-var providerFailures = []struct {
+var providerFailures = sync.OnceValue(func() []saying {
+	return []saying{
+		{says(`429`, `rate.?limit|too many requests`), task.ProviderRateLimit},
+		{says(`402`, `insufficient.?(?:quota|credit|funds)|exceeded your current quota|credit balance`), task.ProviderQuota},
+		{says(`401|403`, `invalid.{0,10}api.?key|authentication.?error|unauthori[sz]ed`), task.ProviderAuth},
+		{says(`413`, `context.?(?:length|window)|prompt is too long|maximum context`), task.ContextOverflow},
+		{says(``, `model.{0,40}(?:not found|does not exist|unavailable|not available)`), task.ModelUnavailable},
+		{says(`500|502|503|504|529`, `overloaded|service unavailable|bad gateway`), task.ProviderUnavailable},
+	}
+})
+
+// saying is a pattern and the failure that it tells of.
+type saying struct {
 	pattern *regexp.Regexp
 	kind    string
-}{
-	{says(`429`, `rate.?limit|too many requests`), task.ProviderRateLimit},
-	{says(`402`, `insufficient.?(?:quota|credit|funds)|exceeded your current quota|credit balance`), task.ProviderQuota},
-	{says(`401|403`, `invalid.{0,10}api.?key|authentication.?error|unauthori[sz]ed`), task.ProviderAuth},
-	{says(`413`, `context.?(?:length|window)|prompt is too long|maximum context`), task.ContextOverflow},
-	{says(``, `model.{0,40}(?:not found|does not exist|unavailable|not available)`), task.ModelUnavailable},
-	{says(`500|502|503|504|529`, `overloaded|service unavailable|bad gateway`), task.ProviderUnavailable},
 }
 
 // says returns a pattern for the words, or for one of the HTTP statuses where
@@ -43,7 +49,7 @@ func failureKind(kind, text string) string {
 	if task.KnownFailure(kind) && kind != task.AgentError && kind != task.AgentCrashed {
 		return kind
 	}
-	for _, s := range providerFailures {
+	for _, s := range providerFailures() {
 		if s.pattern.MatchString(text) {
 			return s.kind
 		}

@@ -3,12 +3,12 @@ package signin
 import (
 	"context"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/people"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/stencil"
 	"yardmaster/internal/web"
@@ -205,7 +205,7 @@ var pages = web.Templates(`
 {{template "signout" "/login"}}{{template "end"}}{{end}}`, stencil.Funcs{"arg": arg})
 
 // plain are the addresses that are the same word in every shell.
-var plain = regexp.MustCompile(`^[A-Za-z0-9._%+@-]+$`)
+var plain = lazy.New(`^[A-Za-z0-9._%+@-]+$`)
 
 // arg is an address as the argument of a command that a person copies to a terminal; empty
 // if it would be another word there.

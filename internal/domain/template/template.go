@@ -6,7 +6,6 @@ package template
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/needs"
 )
@@ -98,7 +98,7 @@ func New(n Needs) *Service {
 	return &Service{Needs: n}
 }
 
-var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+var namePattern = lazy.New(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
 // check returns fault.Invalid if fields of the template contradict each other;
 // the fault names the fields.

@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
+
+	"yardmaster/internal/lazy"
 )
 
 // turn is a request of any API, reduced to the parts that scenarios need.
@@ -213,7 +214,7 @@ func parseResponses(body []byte) (*turn, error) {
 	return t, nil
 }
 
-var workingDirectory = regexp.MustCompile("(?i)(?:<cwd>|\\bcwd[\"']?\\s*[:=]\\s*|working directory(?: is)?[:=]?\\s*)[`\"']?(/[^\\s<>`\"',;]*)")
+var workingDirectory = lazy.New("(?i)(?:<cwd>|\\bcwd[\"']?\\s*[:=]\\s*|working directory(?: is)?[:=]?\\s*)[`\"']?(/[^\\s<>`\"',;]*)")
 
 // cwd is the working directory that the agent's prompts name, or /task.
 func (t *turn) cwd() string {

@@ -264,7 +264,7 @@ func TestImports(t *testing.T) {
 			}
 			edge := from + " -> " + to
 			used[edge] = true
-			if between[edge] != "" {
+			if between[edge] != "" || to == "lazy" { // which imports nothing, and keeps a start short
 				continue
 			}
 			if !slices.ContainsFunc(strings.Fields(allowed), func(glob string) bool {

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -41,12 +44,16 @@ func TestCheckRefusesWhatIsMissedEachTime(t *testing.T) { // alone: it changes t
 	} {
 		run := 0
 		measure := func(_ context.Context, b *bench) error {
+			// A server that was set up in a folder is not set up there again.
+			if err := os.Mkdir(filepath.Join(b.dir, "server"), 0o700); err != nil {
+				return err
+			}
 			b.add(row{what: c.row, target: "less", met: c.met[min(run, len(c.met)-1)]})
 			run++
 			return nil
 		}
 		sections = []section{{"slow", "", measure}}
-		b := &bench{}
+		b := &bench{dir: t.TempDir()}
 		if err := measure(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
@@ -54,5 +61,18 @@ func TestCheckRefusesWhatIsMissedEachTime(t *testing.T) { // alone: it changes t
 		if err := b.check(t.Context()); (err != nil) != c.fails {
 			t.Errorf("%s: %v", c.name, err)
 		}
+	}
+}
+
+// TestHead holds that ten functions of a profile are printed, and no heading.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	report := "# Samples: 99\n#\n\n"
+	for i := range 12 {
+		report += fmt.Sprintf("    %d.00%%  [.] runtime.f%d\n", 30-i, i)
+	}
+	got := head(report)
+	if strings.Count(got, "\n") != longest || !strings.HasPrefix(got, "  30.00%  [.] runtime.f0\n") || strings.Contains(got, "#") {
+		t.Errorf("%s", got)
 	}
 }

@@ -85,11 +85,15 @@ func (w *world) rush(ctx context.Context, b *bench, floor time.Duration) error {
 		}
 		defer boxes[i].close()
 	}
+	before, err := w.cost(ctx)
+	if err != nil {
+		return err
+	}
 	tasks := load{clients: 8, method: http.MethodPost, url: w.url + "/v1/tasks", token: w.pat, body: filing, status: http.StatusAccepted}
 	if _, err := tasks.run(ctx, w.process, 0, claims, new(atomic.Int64)); err != nil {
 		return err
 	}
-	g, ctx := errgroup.WithContext(ctx)
+	g, racing := errgroup.WithContext(ctx)
 	left := make(chan struct{}, claims)
 	for range claims {
 		left <- struct{}{}
@@ -99,11 +103,11 @@ func (w *world) rush(ctx context.Context, b *bench, floor time.Duration) error {
 	for _, x := range boxes {
 		g.Go(func() error {
 			for range left {
-				run, _, err := x.take(ctx)
+				run, _, err := x.take(racing)
 				if err != nil {
 					return err
 				}
-				if err := x.finish(ctx, run); err != nil {
+				if err := x.finish(racing, run); err != nil {
 					return err
 				}
 			}
@@ -118,7 +122,7 @@ func (w *world) rush(ctx context.Context, b *bench, floor time.Duration) error {
 		baseline: rate(base),
 		ratio:    v / base, target: "≥ 200/s", met: v >= 200})
 	b.add(row{what: "the same, processor time of the server a claim", value: us((w.busy() - used) / claims)})
-	return nil
+	return w.costs(ctx, b, before, claims)
 }
 
 func (w *world) file(ctx context.Context, i int64) error {

@@ -6,7 +6,8 @@
 // "baseline"; this process sends the load.
 //
 // `go run ./internal/proof/bench` prints a table; -write also writes it to
-// docs/benchmarks.md; `-only start,list` runs a part; -check fails if a target is missed.
+// docs/benchmarks.md; `-only start,list` runs a part; -check fails if a target is missed
+// each time, and prints where the processor's time went (with perf, where that is installed).
 package main
 
 import (
@@ -38,7 +39,7 @@ var sections = []section{
 	{"pending", "Listing a page of 5,000 pending tasks in 20 repositories, each with its place in the queue and what holds it. The baseline is the same page of as many tasks that are over, from another server; both databases, 4 clients.", pending},
 	{"coding", "The same page of tasks, compressed as the client asks and plain, 4 clients, who do not unpack it.", coding},
 	{"create", "Filing tasks from 16 clients, durable before the answer. The baseline is a bare net/http handler that decodes the body and commits one insert of the same row alone, into the same schema; the program also looks up repository, template and seats, writes the chained audit row and keeps the depth of the queue.", create},
-	{"dispatch", "From the answer of task.create until the box knows that its acceptance of the run is stored. The baseline is three durable SQLite commits and one NATS round trip, nothing else.", dispatch},
+	{"dispatch", "From the answer of task.create until the box knows that its acceptance of the run is stored. The baseline is three durable SQLite commits and one NATS round trip, nothing else. Then what one task of a rush costs the server, without what its agent reports: groups of commits share what is written.", dispatch},
 	{"claim", "A box claims the next task: the whole call on the domain, with its run, session, tokens and audit rows. The baseline is the same call on a short queue, the two taking turns; both databases.", claim},
 	{"ingest", "Events from a box into the database, in order, exactly once, 32 a message, 32 runs at a time, each answered once it is durable. The baseline is bare inserts of the same rows, 32 in a statement and a durable commit each.", ingest},
 	{"fleet", "1,000 boxes, each in a NATS account of its own, connect, say hello and beat. The baseline is as many plain connections to a NATS server in which all share one account, each of which asks one question.", fleetOf},
@@ -63,6 +64,8 @@ type bench struct {
 	bin  string // the measured program
 	self string // this program
 	rows []row
+
+	profiles *profiles // of what is measured; nil: none are taken
 }
 
 func main() {

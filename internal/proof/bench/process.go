@@ -61,6 +61,12 @@ func (b *bench) launch(ctx context.Context, bin string, args ...string) (p *proc
 	if err := child.Start(p.cmd, func(error) { close(p.gone) }); err != nil { // a signal ends it
 		return nil, 0, err
 	}
+	if b.profiles != nil && bin == b.bin {
+		if err := b.profiles.follow(ctx, p.cmd.Process.Pid); err != nil {
+			p.stop()
+			return nil, 0, err
+		}
+	}
 	for !healthy(address) {
 		if time.Since(begin) > time.Minute || ctx.Err() != nil {
 			p.stop()

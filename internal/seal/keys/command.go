@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
 	"unicode"
 
+	"yardmaster/internal/lazy"
 	"yardmaster/internal/seal"
 )
 
@@ -78,7 +78,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 }
 
 // secret is what a key could look like, in hex or base64.
-var secret = regexp.MustCompile(`[A-Za-z0-9+/=_-]{32,}`)
+var secret = lazy.New(`[A-Za-z0-9+/=_-]{32,}`)
 
 // last is the last line that says something, fit for a log.
 func (b *bounded) last() string {
