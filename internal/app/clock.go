@@ -8,7 +8,6 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/delivery"
-	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/hostlimit"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/mergequeue"
@@ -30,7 +29,6 @@ func (a *App) keeper() *clock.Keeper {
 		box.ClockSetBack,
 		ci.ClockSetBack,
 		delivery.ClockSetBack,
-		digest.ClockSetBack,
 		hostlimit.ClockSetBack,
 		idempotency.ClockSetBack,
 		intent.ClockSetBack,

@@ -154,6 +154,7 @@ type wired struct {
 	actor    *actor.Service
 	hive     *hive.Service
 	proofs   *provenance.Service
+	digest   *digest.Service
 }
 
 // add adds a domain to the list of all and returns the domain.
@@ -473,8 +474,8 @@ func (a *App) wire() parts {
 	p.schedule = add(&p, schedule.New(schedule.Needs{
 		DB: a.db, Due: a.due, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{Hub: a.hub},
 	}))
-	add(&p, digest.New(digest.Needs{
-		DB: a.db, Hub: a.hub, Logger: a.log, BaseURL: a.base, Actors: p.actor,
+	p.digest = add(&p, digest.New(digest.Needs{
+		DB: a.db, Due: a.due, Logger: a.log, BaseURL: a.base, Actors: p.actor,
 		Mails: flow.DigestMails{Outbox: a.mail, Notifications: p.notes}, Keep: days(a.cfg.KeepDigests),
 	}))
 	add(&p, dashboard.New(dashboard.Needs{DB: a.db, Due: a.due, Repos: flow.DashboardRepos{}, Logger: a.log}))

@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/operator"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/queue"
@@ -129,6 +130,7 @@ func (a *App) subscribeRepos(p wired) {
 // subscribeAccounts connects the domains to the events of accounts and of their
 // members.
 func (a *App) subscribeAccounts(p wired) {
+	people.Placed.On(a.db, p.digest.Plan)
 	event.RightsChanged.On(a.db, p.signin.RightsChanged)
 	event.RightsChanged.On(a.db, hosttoken.RightsChanged)
 	event.RightsChanged.On(a.db, modelkey.RightsChanged)

@@ -153,3 +153,11 @@ func TestImportsBecomeEntries(t *testing.T) {
 			('a', 'acme', 'r', 'running', '', 2, 90, 30), ('b', 'acme', 's', 'done', '', 1, 90, 30)`, entriesAsked,
 		"backlog | a | 0acme | waits | 90 | 30 | 2 | ")
 }
+
+// Digests that are planned are entries, two an account.
+func TestDigestsBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0610", accountRow+`;
+		INSERT INTO digest_dues (account_id, kind, zone, due_at) VALUES ('acme', 'daily', 'UTC', 90), ('acme', 'weekly', 'UTC', 95)`,
+		entriesAsked, "digests | acme/daily | 0acme | waits | 90 | 0 | 0 | ", "digests | acme/weekly | 0acme | waits | 95 | 0 | 0 | ")
+}

@@ -1614,14 +1614,6 @@ CREATE TABLE digests (
 );
 CREATE INDEX digests_account ON digests (account_id, created_at, id);
 CREATE INDEX digests_age ON digests (created_at);
-CREATE TABLE digest_dues (
-  account_id TEXT NOT NULL REFERENCES accounts (id),
-  kind       TEXT NOT NULL,
-  zone       TEXT NOT NULL,
-  due_at     BIGINT NOT NULL,
-  PRIMARY KEY (account_id, kind)
-);
-CREATE INDEX digest_dues_due ON digest_dues (due_at);
 CREATE INDEX tasks_finished ON tasks (account_id, finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX pulls_closed ON pulls (account_id, closed_at) WHERE closed_at IS NOT NULL;
 CREATE INDEX ci_runs_finished ON ci_runs (account_id, finished_at) WHERE finished_at IS NOT NULL;
@@ -2464,4 +2456,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (145, 580, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (146, 581, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (147, 582, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (148, 583, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (149, 610, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -14,7 +14,6 @@ var ownDue = map[string]string{
 	"account_measures":   "one measure an account and hour: rows that never end",
 	"asks":               "not converted: a claim that is renewed, of a judge",
 	"ci_tidying":         "one row: when old evidence is forgotten next",
-	"digest_dues":        "not converted: planned for accounts that are new or have another zone",
 	"event_cursors":      "the place of a reader in the record, which one node has at a time",
 	"host_intents":       "not converted: lines of an object, ranks, limits of the host",
 	"host_redeliveries":  "one row a host: when it is asked next what was lost",
