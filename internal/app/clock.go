@@ -4,7 +4,6 @@ import (
 	"yardmaster/internal/api/idempotency"
 	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/delivery"
@@ -25,7 +24,6 @@ func (a *App) keeper() *clock.Keeper {
 	return &clock.Keeper{DB: a.db, Logger: a.log, Waits: []func(*db.Tx) error{
 		a.parts.run.ClockSetBack,
 		a.parts.schedule.ClockSetBack,
-		ask.ClockSetBack,
 		box.ClockSetBack,
 		ci.ClockSetBack,
 		delivery.ClockSetBack,

@@ -76,6 +76,7 @@ func (a *App) subscribe(p wired) {
 	repo.Installed.On(a.db, p.issue.Walk)
 	repo.Installed.On(a.db, flow.Regained(a.hub, p.pull.Hurry))
 	ask.Settled.On(a.db, flow.FollowAsk(p.issue))
+	ask.TurnChanged.On(a.db, p.ask.FollowTurn)
 	webhook.Told.On(a.db, flow.FollowHandoff(p.issue))
 	plan.Ended.On(a.db, flow.FinishPlan(p.issue))
 	connection.Granted.On(a.db, a.grants(p.parts).Retry)

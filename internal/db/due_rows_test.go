@@ -161,3 +161,13 @@ func TestDigestsBecomeEntries(t *testing.T) {
 		INSERT INTO digest_dues (account_id, kind, zone, due_at) VALUES ('acme', 'daily', 'UTC', 90), ('acme', 'weekly', 'UTC', 95)`,
 		entriesAsked, "digests | acme/daily | 0acme | waits | 90 | 0 | 0 | ", "digests | acme/weekly | 0acme | waits | 95 | 0 | 0 | ")
 }
+
+// Asks that wait for a judge are entries.
+func TestAsksBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0611", accountRow+`;
+		INSERT INTO asks (id, account_id, reach, title, body, source, labels, state, filed_by, scopes, depth, due_at, tries, created_at) VALUES
+			('a', 'acme', '[]', '', '', '', '{}', 'pending', '', '[]', 0, 1800000090, 2, 30),
+			('b', 'acme', '[]', '', '', '', '{}', 'dropped', '', '[]', 0, 90, 1, 30)`,
+		entriesAsked, "asks | a | 0acme | waits | 1800000090 | 90 | 2 | ")
+}
