@@ -307,7 +307,7 @@ func (a *App) wire() parts {
 	}))
 	p.queue = add(&p, queue.New(queue.Needs{
 		DB: a.db, Hub: a.hub, Most: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,
-		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.QueueTemplates{}, Related: flow.QueueRelations{}, Foresight: a.foresight,
+		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.QueueTemplates{}, Related: flow.QueueRelations{}, Commits: a.commits,
 	}))
 	linears := tracker.New(tracker.Needs{
 		DB: a.db, Hub: a.hub, Due: a.due, Ring: a.ring, Linear: linear.New(linear.Address), Logger: a.log,

@@ -378,7 +378,7 @@ func TestAsksFollowFromTheWork(t *testing.T) {
 
 // The checks, reviews and repairs of a task go without the token of its requester if the
 // task does.
-func TestMindersLendNoToken(t *testing.T) {
+func TestChecksAndRoundsLendNoToken(t *testing.T) {
 	t.Parallel()
 	eachWork(t, task.Uncapped, func(t *testing.T, w *work) {
 		for i, unbound := range []bool{false, true} {
@@ -403,12 +403,12 @@ func TestMindersLendNoToken(t *testing.T) {
 					return err
 				}
 				for _, id := range []string{check, look} {
-					minder, _, err := task.Get(tx, "acme", id)
+					beside, _, err := task.Get(tx, "acme", id)
 					if err != nil {
 						return err
 					}
-					if minder.Unbound != unbound {
-						t.Errorf("the task of kind %s goes without a token: %v, want %v", minder.Kind, minder.Unbound, unbound)
+					if beside.Unbound != unbound {
+						t.Errorf("the task of kind %s goes without a token: %v, want %v", beside.Kind, beside.Unbound, unbound)
 					}
 				}
 				return nil
