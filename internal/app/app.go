@@ -107,7 +107,7 @@ type App struct {
 	line        box.Bus // to boxes
 	hosts       *codehost.Hosts
 	repoFolders repo.Folders // of the built-in host
-	foresight   queue.Foresight
+	commits     queue.Commits
 	backoff     []time.Duration // of tasks that are tried again
 	setup       string
 	listens     string // host and port
@@ -184,8 +184,8 @@ func (a *App) complete() {
 	if a.repoFolders == nil {
 		a.repoFolders = a.host
 	}
-	if a.foresight == nil {
-		a.foresight = flow.Foresight{DB: a.db, Hosts: a.hosts}
+	if a.commits == nil {
+		a.commits = flow.QueueCommits{DB: a.db, Hosts: a.hosts}
 	}
 }
 

@@ -4,11 +4,9 @@ import (
 	"yardmaster/internal/api/idempotency"
 	"yardmaster/internal/clock"
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/delivery"
-	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/hostlimit"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/mergequeue"
@@ -26,11 +24,9 @@ func (a *App) keeper() *clock.Keeper {
 	return &clock.Keeper{DB: a.db, Logger: a.log, Waits: []func(*db.Tx) error{
 		a.parts.run.ClockSetBack,
 		a.parts.schedule.ClockSetBack,
-		ask.ClockSetBack,
 		box.ClockSetBack,
 		ci.ClockSetBack,
 		delivery.ClockSetBack,
-		digest.ClockSetBack,
 		hostlimit.ClockSetBack,
 		idempotency.ClockSetBack,
 		intent.ClockSetBack,

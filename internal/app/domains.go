@@ -154,6 +154,7 @@ type wired struct {
 	actor    *actor.Service
 	hive     *hive.Service
 	proofs   *provenance.Service
+	digest   *digest.Service
 }
 
 // add adds a domain to the list of all and returns the domain.
@@ -306,7 +307,7 @@ func (a *App) wire() parts {
 	}))
 	p.queue = add(&p, queue.New(queue.Needs{
 		DB: a.db, Hub: a.hub, Most: int64(a.cfg.QueueCap), DefaultTemplate: template.Default,
-		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.QueueTemplates{}, Related: flow.QueueRelations{}, Foresight: a.foresight,
+		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.QueueTemplates{}, Related: flow.QueueRelations{}, Commits: a.commits,
 	}))
 	linears := tracker.New(tracker.Needs{
 		DB: a.db, Hub: a.hub, Due: a.due, Ring: a.ring, Linear: linear.New(linear.Address), Logger: a.log,
@@ -372,11 +373,11 @@ func (a *App) wire() parts {
 	}))
 	add(&p, linears)
 	add(&p, source.New(source.Needs{
-		DB: a.db, Hub: a.hub, Ring: a.ring, Logger: a.log, BaseURL: a.base, Asks: flow.SourceAsks{Hub: a.hub}, Echoes: flow.SourceEchoes{},
+		DB: a.db, Hub: a.hub, Ring: a.ring, Logger: a.log, BaseURL: a.base, Asks: flow.SourceAsks{}, Echoes: flow.SourceEchoes{},
 		Rate: slots{counts: a.limits(), name: "inbound", most: source.PerMinute}, Keep: days(a.cfg.KeepSource),
 	}))
 	p.issue = add(&p, issue.New(issue.Needs{
-		DB: a.db, Due: a.due, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Asks: flow.IssueAsks{Hub: a.hub},
+		DB: a.db, Due: a.due, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Asks: flow.IssueAsks{},
 		Webhooks: flow.IssueWebhooks{}, Escalations: flow.IssueEscalations{},
 	}))
 	commands := add(&p, command.New(command.Needs{
@@ -437,7 +438,7 @@ func (a *App) wire() parts {
 	}))
 	p.plan = add(&p, plan.New(plan.Needs{
 		DB: a.db, Tasks: p.task, Hosts: a.hosts, Logger: a.log, Scouts: flow.Scouts{Runs: p.run}, Repos: flow.PlanRepos{Repos: p.repo},
-		Asks: flow.PlanAsks{Hub: a.hub}, Pulls: flow.Pulls{}, Boxes: p.queue,
+		Asks: flow.PlanAsks{}, Pulls: flow.Pulls{}, Boxes: p.queue,
 		Budgets: flow.PlanBudgets{}, CommitName: author.Name, CommitEmail: author.Email,
 	}))
 	p.hive = add(&p, hive.New(hive.Needs{DB: a.db, Version: a.opts.Version}))
@@ -453,7 +454,7 @@ func (a *App) wire() parts {
 		HTTP: llm.Config{Scripted: a.model, Transport: transport, Observe: a.watching.modelCalls()},
 	}))
 	p.ask = add(&p, ask.New(ask.Needs{
-		DB: a.db, Hub: a.hub, Logger: a.log, Judge: flow.TriageModel{DB: a.db, Gateway: p.gateway},
+		DB: a.db, Hub: a.hub, Due: a.due, Logger: a.log, Judge: flow.TriageModel{DB: a.db, Gateway: p.gateway},
 		Queue: flow.AskQueue{Tasks: p.task, Queue: p.queue, Hosts: a.hosts}, Boxes: flow.AskBoxes{},
 		Plans: flow.AskPlans{Plans: p.plan, Hosts: a.hosts}, Budgets: flow.JudgeStops{}, Issues: flow.AskIssues{Issues: p.issue},
 		Pages: flow.AskPages{},
@@ -466,15 +467,15 @@ func (a *App) wire() parts {
 	}))
 	p.blocker = add(&p, blocker.New(blocker.Needs{
 		DB: a.db, Ring: a.ring, BaseURL: a.base, Repos: flow.BlockerRepos{}, Vault: flow.BlockerVault{Service: vaults},
-		Tasks: flow.BlockerTasks{Tasks: p.task}, Asks: flow.BlockerAsks{Hub: a.hub},
+		Tasks: flow.BlockerTasks{Tasks: p.task}, Asks: flow.BlockerAsks{},
 	}))
 	add(&p, escalation.New(escalation.Needs{DB: a.db}))
 	add(&p, backlog.New(backlog.Needs{DB: a.db, Due: a.due, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Issues: p.issue}}))
 	p.schedule = add(&p, schedule.New(schedule.Needs{
-		DB: a.db, Due: a.due, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{Hub: a.hub},
+		DB: a.db, Due: a.due, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{},
 	}))
-	add(&p, digest.New(digest.Needs{
-		DB: a.db, Hub: a.hub, Logger: a.log, BaseURL: a.base, Actors: p.actor,
+	p.digest = add(&p, digest.New(digest.Needs{
+		DB: a.db, Due: a.due, Logger: a.log, BaseURL: a.base, Actors: p.actor,
 		Mails: flow.DigestMails{Outbox: a.mail, Notifications: p.notes}, Keep: days(a.cfg.KeepDigests),
 	}))
 	add(&p, dashboard.New(dashboard.Needs{DB: a.db, Due: a.due, Repos: flow.DashboardRepos{}, Logger: a.log}))

@@ -328,7 +328,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("the page does not tell of the loop %s", loop)
 		}
 	}
-	for _, loop := range []string{"clock.keep", "run.leases", "box.sweep", "box.beats", "pulls.sweep", "ci.sweep", "ask.take",
+	for _, loop := range []string{"clock.keep", "run.leases", "box.sweep", "box.beats", "pulls.sweep", "ci.sweep",
 		"due.sweep", "mails.sweep", "budget.sweep",
 		"repo.reconcile", "repos.sweep", "signin.refresh", "storage.watch", "idempotency.purge"} {
 		patience.Until(y.t, "the loop "+loop+" is counted", func() bool {

@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/operator"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/queue"
@@ -68,13 +69,14 @@ func (a *App) subscribe(p wired) {
 	mergequeue.HeadRejected.On(a.db, flow.RejectHead(p.pull))
 	ci.BaseBroke.On(a.db, flow.RaiseBroken)
 	ci.BaseHealed.On(a.db, flow.ResolveBroken)
-	pull.MinderUnneeded.On(a.db, flow.StopMinder(p.task))
+	pull.TaskUnneeded.On(a.db, flow.StopTask(p.task))
 	pull.RoundsSpent.On(a.db, flow.RaiseTrouble)
 	pull.SeenTo.On(a.db, flow.ResolveTrouble)
 	repo.Installed.On(a.db, flow.SweepReachable)
 	repo.Installed.On(a.db, p.issue.Walk)
-	repo.Installed.On(a.db, flow.Regained(a.hub, p.pull.Hurry))
+	repo.Installed.On(a.db, flow.RetryRepo(a.hub, p.pull.RetryNow))
 	ask.Settled.On(a.db, flow.FollowAsk(p.issue))
+	ask.TurnChanged.On(a.db, p.ask.FollowTurn)
 	webhook.Told.On(a.db, flow.FollowHandoff(p.issue))
 	plan.Ended.On(a.db, flow.FinishPlan(p.issue))
 	connection.Granted.On(a.db, a.grants(p.parts).Retry)
@@ -129,6 +131,7 @@ func (a *App) subscribeRepos(p wired) {
 // subscribeAccounts connects the domains to the events of accounts and of their
 // members.
 func (a *App) subscribeAccounts(p wired) {
+	people.Placed.On(a.db, p.digest.Plan)
 	event.RightsChanged.On(a.db, p.signin.RightsChanged)
 	event.RightsChanged.On(a.db, hosttoken.RightsChanged)
 	event.RightsChanged.On(a.db, modelkey.RightsChanged)

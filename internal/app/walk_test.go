@@ -139,7 +139,7 @@ func newWorld(t *testing.T, e db.Engine) *world {
 func (w *world) boot(d *db.DB) *node {
 	a := &App{cfg: w.cfg, opts: Options{Version: "test"}, log: slog.New(complaints{w}), db: d, hub: event.NewHub(), ring: w.ring,
 		clients: w.ring, host: w.host, prices: llm.DefaultPrices(), base: "http://127.0.0.1:1",
-		clock: w.now, line: quietBus{}, hosts: w.forge.served(), repoFolders: w.forge, foresight: mergeless{},
+		clock: w.now, line: quietBus{}, hosts: w.forge.served(), repoFolders: w.forge, commits: mergeless{},
 		backoff: []time.Duration{time.Second, time.Minute}}
 	var err error
 	if a.mail, err = mailbox(a); err == nil {

@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/client"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/actor"
 	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/issue"
@@ -119,11 +120,12 @@ func digestsOf(t *testing.T, y *rig.Yard) {
 	t.Helper()
 	ahead := time.Duration(0)
 	d := dbtest.Open(t, y.DSN, db.Options{Clock: func() time.Time { return time.Now().Add(ahead) }})
-	s := digest.New(digest.Needs{DB: d, Hub: event.NewHub(), Logger: y.Log, Mails: noMails{}, BaseURL: y.URL,
+	s := digest.New(digest.Needs{DB: d, Due: duetest.New(d, event.NewHub()), Logger: y.Log, Mails: noMails{}, BaseURL: y.URL,
 		Actors: actor.New(actor.Needs{DB: d})})
-	s.Pass(t.Context()) // notes when they are due
 	ahead = 25 * time.Hour
-	s.Pass(t.Context())
+	if err := s.Due.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // noMails mails nobody.

@@ -46,7 +46,7 @@ var Retention = []Kept{
 	{[]string{"repos", "repo_sizes", "repo_sweeps", "repo_creations", "backlog_imports", "kb_indexes", "kb_keepers", "nodes", "git_homes",
 		"code_hosts", "installations",
 		"host_owners", "host_heads", "host_commands", "host_redeliveries", "sources", "webhooks", "releases",
-		"dashboard_syncs", "digest_dues",
+		"dashboard_syncs",
 		"notification_people", "notification_choices", "notification_mails", "email_route_mails"}, Never, "",
 		"what there is, with its state: as many rows as things"},
 

@@ -153,3 +153,21 @@ func TestImportsBecomeEntries(t *testing.T) {
 			('a', 'acme', 'r', 'running', '', 2, 90, 30), ('b', 'acme', 's', 'done', '', 1, 90, 30)`, entriesAsked,
 		"backlog | a | 0acme | waits | 90 | 30 | 2 | ")
 }
+
+// Digests that are planned are entries, two an account.
+func TestDigestsBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0610", accountRow+`;
+		INSERT INTO digest_dues (account_id, kind, zone, due_at) VALUES ('acme', 'daily', 'UTC', 90), ('acme', 'weekly', 'UTC', 95)`,
+		entriesAsked, "digests | acme/daily | 0acme | waits | 90 | 0 | 0 | ", "digests | acme/weekly | 0acme | waits | 95 | 0 | 0 | ")
+}
+
+// Asks that wait for a judge are entries.
+func TestAsksBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0611", accountRow+`;
+		INSERT INTO asks (id, account_id, reach, title, body, source, labels, state, filed_by, scopes, depth, due_at, tries, created_at) VALUES
+			('a', 'acme', '[]', '', '', '', '{}', 'pending', '', '[]', 0, 1800000090, 2, 30),
+			('b', 'acme', '[]', '', '', '', '{}', 'dropped', '', '[]', 0, 90, 1, 30)`,
+		entriesAsked, "asks | a | 0acme | waits | 1800000090 | 90 | 2 | ")
+}

@@ -61,9 +61,6 @@ const LogSinkTopic = "log-sinks"
 // SourceTopic is notified when the secrets of sources are to be looked at.
 const SourceTopic = "sources"
 
-// AskTopic is notified when an ask waits for a judge.
-const AskTopic = "asks"
-
 // DueTopic is notified when an entry of package db/due may be due.
 const DueTopic = "due"
 

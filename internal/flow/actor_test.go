@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/actor"
 	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/people"
@@ -37,8 +39,8 @@ func TestPeopleAreNamed(t *testing.T) {
 		var mails letters
 		actors := actor.New(actor.Needs{DB: d})
 		digests := digest.New(digest.Needs{
-			DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Mails: &mails, BaseURL: "https://yard.example",
-			Actors: actors,
+			DB: d, Due: duetest.New(d, event.NewHub()), Logger: slog.New(slog.DiscardHandler), Mails: &mails,
+			BaseURL: "https://yard.example", Actors: actors,
 		})
 		ada, pr, name := "ada", "p1", "deploy"
 		merged := db.Micros(at.Add(time.Hour))
@@ -60,7 +62,7 @@ func TestPeopleAreNamed(t *testing.T) {
 			machine = made.ID
 			return err
 		})
-		digests.Pass(t.Context()) // notes when the first is due
+		write(func(tx *db.Tx) error { return errors.Join(digests.Plan(tx, "acme"), digests.Plan(tx, "rival")) })
 		write(func(tx *db.Tx) error {
 			if err := people.Remove(tx, "acme", "b"); err != nil {
 				return err
@@ -84,7 +86,7 @@ func TestPeopleAreNamed(t *testing.T) {
 			return err
 		})
 		at = at.Add(24 * time.Hour)
-		digests.Pass(t.Context())
+		duetest.Pass(t.Context(), t, digests.Due)
 		if len(mails.got) != 1 {
 			t.Fatalf("%d mails", len(mails.got))
 		}

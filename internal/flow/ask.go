@@ -16,7 +16,6 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
-	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 )
 
@@ -182,11 +181,11 @@ func WakeAsk(asks *ask.Service) func(*db.Tx, budget.Freed) error {
 }
 
 // PlanAsks implements plan.Asks.
-type PlanAsks struct{ Hub *event.Hub }
+type PlanAsks struct{}
 
 // File files the ask for a plan over several repositories.
-func (a PlanAsks) File(tx *db.Tx, f plan.Filing) (string, error) {
-	filed, _, err := ask.File(tx, a.Hub, ask.Filing{
+func (PlanAsks) File(tx *db.Tx, f plan.Filing) (string, error) {
+	filed, _, err := ask.File(tx, ask.Filing{
 		RepoIDs: f.RepoIDs, Title: f.Title, Body: f.Body, Source: ask.FromPlan, Scopes: policy.From(tx.Context()).Scopes,
 	})
 	return filed.ID, err

@@ -11,7 +11,6 @@ import (
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/plan"
-	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
 )
@@ -75,7 +74,6 @@ var filed = db.Q[filedRow](`SELECT source, filed_by, requested_by FROM asks WHER
 func TestAsksOfSiblings(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, tx *db.Tx) {
-		hub := event.NewHub()
 		want := func(askID string, err error, source, by, person string) {
 			t.Helper()
 			if err != nil {
@@ -90,29 +88,29 @@ func TestAsksOfSiblings(t *testing.T) {
 				t.Errorf("%+v for %q (%v), want %s by %s for %q", r, got, err, source, by, person)
 			}
 		}
-		a, err := PlanAsks{hub}.File(tx, plan.Filing{RepoIDs: []string{"web"}, Title: "t", Body: "b"})
+		a, err := PlanAsks{}.File(tx, plan.Filing{RepoIDs: []string{"web"}, Title: "t", Body: "b"})
 		want(a, err, "plan", policy.From(tx.Context()).Label(), "olga")
-		if tasks, ok, err := (PlanAsks{hub}).TasksOf(tx, a); err != nil || !ok || len(tasks) > 0 {
+		if tasks, ok, err := (PlanAsks{}).TasksOf(tx, a); err != nil || !ok || len(tasks) > 0 {
 			t.Errorf("an ask that is not scheduled: %v %v %v", tasks, ok, err)
 		}
 
 		for taskID, person := range map[string]string{"asked": "ann", "unasked": "olga"} {
 			f := blocker.FollowUp{BlockerID: "blocker-" + taskID, TaskID: taskID, RepoID: "web", Title: "t", Body: "b"}
-			a, err := BlockerAsks{hub}.File(tx, f)
+			a, err := BlockerAsks{}.File(tx, f)
 			want(a, err, "blocker", policy.From(tx.Context()).Label(), person)
-			if again, err := (BlockerAsks{hub}).File(tx, f); err != nil || again != a {
+			if again, err := (BlockerAsks{}).File(tx, f); err != nil || again != a {
 				t.Errorf("a second ask for a blocker: %s, %v", again, err)
 			}
 		}
 
 		for i, fresh := range []bool{true, false} {
 			f := issue.Filing{RepoID: "web", Key: "h/1#2", Title: "t", Imported: true, By: "user:ann", Trusted: i == 0}
-			if _, there, err := (IssueAsks{hub}).File(tx, f); err != nil || there == fresh {
+			if _, there, err := (IssueAsks{}).File(tx, f); err != nil || there == fresh {
 				t.Errorf("time %d: %v, %v", i, there, err)
 			}
 		}
 		for key, scopes := range map[string]string{"trusted": "write:tasks", "stranger": ""} {
-			a, _, err := (IssueAsks{hub}).File(tx, issue.Filing{RepoID: "web", Key: key, Title: "t", Trusted: key == "trusted"})
+			a, _, err := (IssueAsks{}).File(tx, issue.Filing{RepoID: "web", Key: key, Title: "t", Trusted: key == "trusted"})
 			want(a, err, "issue", "system", "")
 			var kept db.JSON[[]string]
 			if kept, err = scopesOf.One(tx, a); err != nil || strings.Join(kept.V, " ") != scopes {

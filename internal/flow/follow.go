@@ -169,9 +169,9 @@ func StallWithRepair(plans *plan.Service) func(*db.Tx, task.Move) error {
 	}
 }
 
-// StopMinder cancels the task of a check or round that is of no use any more,
+// StopTask cancels the task of a check or round that is of no use any more,
 // unless it is over.
-func StopMinder(tasks *task.Service) func(*db.Tx, string) error {
+func StopTask(tasks *task.Service) func(*db.Tx, string) error {
 	return func(tx *db.Tx, taskID string) error {
 		return withTask(tx, taskID, func(t *task.Row) error {
 			if t.Status.Terminal() {

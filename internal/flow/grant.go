@@ -136,7 +136,7 @@ func (g Grants) Retry(tx *db.Tx, now connection.Grant) error {
 	if freed {
 		g.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""))
 	}
-	return intent.Hurry(tx, g.Hub, ids)
+	return intent.RetryNow(tx, g.Hub, ids)
 }
 
 // RetryMerges has tried again the merges that waited for a permission.
@@ -146,7 +146,7 @@ func RetryMerges(pulls *pull.Service) func(*db.Tx, connection.Grant) error {
 		if err != nil {
 			return err
 		}
-		return pulls.Hurry(tx, ids)
+		return pulls.RetryNow(tx, ids)
 	}
 }
 
@@ -155,11 +155,11 @@ func (g Grants) RaiseMerge(tx *db.Tx, r pull.Refusal) error {
 	return g.Raise(tx, intent.Trouble{RepoID: r.RepoID, Kind: "merge", Permission: r.Permission, Asked: true})
 }
 
-// Regained goes on with a repository that the code host lets the server at again, through
+// RetryRepo goes on with a repository that the code host lets the server at again, through
 // the same installation or a new one: what waited is tried again, and what people were
 // asked about the host is resolved, unless it is a permission that is lacking yet. merges
-// is pull.Service.Hurry.
-func Regained(hub *event.Hub, merges func(tx *db.Tx, repoIDs []string) error) func(*db.Tx, repo.Ref) error {
+// is pull.Service.RetryNow.
+func RetryRepo(hub *event.Hub, merges func(tx *db.Tx, repoIDs []string) error) func(*db.Tx, repo.Ref) error {
 	return func(tx *db.Tx, r repo.Ref) error {
 		installation, err := repo.InstallationOf(tx, r.ID)
 		if err != nil {
@@ -177,7 +177,7 @@ func Regained(hub *event.Hub, merges func(tx *db.Tx, repoIDs []string) error) fu
 		if err := merges(tx, []string{r.ID}); err != nil {
 			return err
 		}
-		return intent.Hurry(tx, hub, []string{r.ID})
+		return intent.RetryNow(tx, hub, []string{r.ID})
 	}
 }
 

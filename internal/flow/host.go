@@ -58,7 +58,7 @@ func (h HostEvents) Apply(ctx context.Context, host string, e codehost.Event) er
 		return h.threads(ctx, r, e.Happening, e.Number)
 	case codehost.ThreadChanged:
 		if e.By == (codehost.User{}) {
-			return h.overheard(ctx, r, e.Number, e.At)
+			return h.readSaid(ctx, r, e.Number, e.At)
 		}
 		return h.threads(ctx, r, e.Happening, e.Number)
 	case codehost.IssueChanged:

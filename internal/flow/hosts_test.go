@@ -301,7 +301,7 @@ func TestTwoHostsBesideEachOther(t *testing.T) {
 			if y.call(account, "GET", "/v1/prs/"+prs[account], "", &got); got.HeadSHA != moved {
 				t.Errorf("%s: the head is %s, pushed was %s", account, got.HeadSHA, moved)
 			}
-			changed, err := Foresight{DB: y.db, Hosts: y.hosts}.Changes(t.Context(), y.web(account).ID, moved)
+			changed, err := QueueCommits{DB: y.db, Hosts: y.hosts}.Changes(t.Context(), y.web(account).ID, moved)
 			if err != nil || len(changed) != 2 || changed[0] != "at-"+host {
 				t.Errorf("%s: the branch changes %q, %v", account, changed, err)
 			}

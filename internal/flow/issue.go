@@ -20,11 +20,11 @@ import (
 )
 
 // IssueAsks implements issue.Asks.
-type IssueAsks struct{ Hub *event.Hub }
+type IssueAsks struct{}
 
 // File files the ask of an issue, once. A verdict about one that is not trusted has no
 // rights: a judge may drop it, link it to open work, or ask a person.
-func (a IssueAsks) File(tx *db.Tx, f issue.Filing) (string, bool, error) {
+func (IssueAsks) File(tx *db.Tx, f issue.Filing) (string, bool, error) {
 	person, _ := strings.CutPrefix(f.By, "user:")
 	if person == f.By {
 		person = ""
@@ -40,7 +40,7 @@ func (a IssueAsks) File(tx *db.Tx, f issue.Filing) (string, bool, error) {
 	if f.Trusted {
 		n.Scopes = policy.Scopes(policy.WriteTasks)
 	}
-	filed, existing, err := ask.File(tx, a.Hub, n)
+	filed, existing, err := ask.File(tx, n)
 	return filed.ID, existing, err
 }
 

@@ -25,7 +25,7 @@ var intended = db.Q[string](`SELECT args FROM host_intents WHERE account_id = $1
 func (w *work) issues() *issue.Service {
 	hosts, hub := codehost.NewHosts(nil), event.NewHub()
 	s := issue.New(issue.Needs{
-		DB: w.db, Due: duetest.New(w.db, hub), Hub: hub, Hosts: hosts, Logger: discard, Asks: IssueAsks{hub}, Webhooks: IssueWebhooks{},
+		DB: w.db, Due: duetest.New(w.db, hub), Hub: hub, Hosts: hosts, Logger: discard, Asks: IssueAsks{}, Webhooks: IssueWebhooks{},
 		Escalations: IssueEscalations{},
 		Intents:     intent.New(intent.Needs{DB: w.db, Hub: hub, Hosts: hosts, Logger: discard}),
 	})
@@ -124,7 +124,7 @@ func TestEscalatedNamesItsIssue(t *testing.T) {
 		escalated := func(f ask.Filing) {
 			w.write(func(tx *db.Tx) error {
 				f.Wait = &ask.Wait{Reason: "unclear", Why: "Nobody knows."}
-				_, _, err := ask.File(tx, event.NewHub(), f)
+				_, _, err := ask.File(tx, f)
 				return err
 			})
 		}
@@ -134,7 +134,7 @@ func TestEscalatedNamesItsIssue(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			a, _, err := ask.File(tx, event.NewHub(), ask.Filing{RepoIDs: []string{"web"}, Title: "t", Body: "b", IssueID: issueID,
+			a, _, err := ask.File(tx, ask.Filing{RepoIDs: []string{"web"}, Title: "t", Body: "b", IssueID: issueID,
 				IssueURL: "https://code.example.com/issue"})
 			if err != nil {
 				return err

@@ -132,7 +132,7 @@ func ownResult(c ci.CommitResult) mergequeue.Result {
 }
 
 // Stop ends the task of a check that is of no use any more.
-func (q QueueChecks) Stop(tx *db.Tx, taskID string) error { return StopMinder(q.Tasks)(tx, taskID) }
+func (q QueueChecks) Stop(tx *db.Tx, taskID string) error { return StopTask(q.Tasks)(tx, taskID) }
 
 // WakeQueues has merge queues look at the end of the check of a commit that is the head of
 // no pull request.

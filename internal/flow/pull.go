@@ -80,7 +80,7 @@ func (c CheckTasks) Check(tx *db.Tx, r repo.Ref, prID, sha string) (string, erro
 }
 
 // Stop cancels a check unless it is over.
-func (c CheckTasks) Stop(tx *db.Tx, taskID string) error { return StopMinder(c.Tasks)(tx, taskID) }
+func (c CheckTasks) Stop(tx *db.Tx, taskID string) error { return StopTask(c.Tasks)(tx, taskID) }
 
 // Checks implements pull.Checks.
 type Checks struct{ *ci.Service }
@@ -91,9 +91,9 @@ type CheckPulls struct{ BaseURL string } // of the pages
 // Page is the address of the page of a pull request.
 func (c CheckPulls) Page(prID string) string { return pull.PageAt(c.BaseURL, prID) }
 
-// Tended tells whether a pull request is open, looked after, and at a head.
-func (CheckPulls) Tended(tx *db.Tx, prID, sha string) (bool, error) {
-	return pull.Tended(tx, prID, sha)
+// LookedAfter tells whether a pull request is open, looked after, and at a head.
+func (CheckPulls) LookedAfter(tx *db.Tx, prID, sha string) (bool, error) {
+	return pull.LookedAfter(tx, prID, sha)
 }
 
 // AtHost answers what the host says of the failed checks of a head.

@@ -149,18 +149,18 @@ func demand(t template.Template, keys []modelkey.Candidate) queue.Need {
 	return out
 }
 
-// glance is how long a box that claims waits for one answer: without it the
+// compareTime is how long a box that claims waits for one answer: without it the
 // task starts all the same.
-const glance = 5 * time.Second
+const compareTime = 5 * time.Second
 
-// Foresight asks the code host what commits change. It is queue.Foresight.
-type Foresight struct {
+// QueueCommits asks the code host what commits change. It is queue.Commits.
+type QueueCommits struct {
 	DB    *db.DB
 	Hosts *codehost.Hosts
 }
 
 // at finds a repository of any account, and the host that it is at.
-func (f Foresight) at(ctx context.Context, repoID string) (r repo.Ref, host codehost.Host, err error) {
+func (f QueueCommits) at(ctx context.Context, repoID string) (r repo.Ref, host codehost.Host, err error) {
 	err = f.DB.Read(ctx, func(tx *db.Tx) error {
 		r, err = repoAnywhere(tx, repoID)
 		return err
@@ -173,19 +173,19 @@ func (f Foresight) at(ctx context.Context, repoID string) (r repo.Ref, host code
 }
 
 // Changes lists the paths that a commit changes since it left the default branch.
-func (f Foresight) Changes(ctx context.Context, repoID, sha string) ([]string, error) {
+func (f QueueCommits) Changes(ctx context.Context, repoID, sha string) ([]string, error) {
 	r, host, err := f.at(ctx, repoID)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, glance)
+	ctx, cancel := context.WithTimeout(ctx, compareTime)
 	defer cancel()
 	c, err := host.Compare(ctx, r.HostRepo(), r.DefaultBranch, sha)
 	return c.Paths, err
 }
 
 // Conflicts tries a merge of two commits and lists the paths in conflict.
-func (f Foresight) Conflicts(ctx context.Context, repoID, a, b string) ([]string, error) {
+func (f QueueCommits) Conflicts(ctx context.Context, repoID, a, b string) ([]string, error) {
 	if !codehost.ValidSHA(a) || !codehost.ValidSHA(b) {
 		return nil, fmt.Errorf("%q or %q is no commit", a, b)
 	}
@@ -193,7 +193,7 @@ func (f Foresight) Conflicts(ctx context.Context, repoID, a, b string) ([]string
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, glance)
+	ctx, cancel := context.WithTimeout(ctx, compareTime)
 	defer cancel()
 	_, paths, err := host.Mergeable(ctx, r.HostRepo(), a, b)
 	return paths, err

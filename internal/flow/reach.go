@@ -12,7 +12,6 @@ import (
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
-	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/protocol"
 	"yardmaster/internal/reach"
@@ -227,11 +226,11 @@ func DeclareBlockers(s *blocker.Service) func(*db.Tx, run.Declaration[protocol.B
 
 // BlockerAsks files what remains when a blocker is cleared too late for its
 // task.
-type BlockerAsks struct{ Hub *event.Hub }
+type BlockerAsks struct{}
 
 // File files an ask that may do what the task was allowed, or waits for a person as an ask
 // of its run would: anybody may open the link that clears a blocker.
-func (a BlockerAsks) File(tx *db.Tx, f blocker.FollowUp) (string, error) {
+func (BlockerAsks) File(tx *db.Tx, f blocker.FollowUp) (string, error) {
 	by := "blocker:" + f.BlockerID
 	if actor := policy.From(tx.Context()); !actor.Anonymous() {
 		by = actor.Label()
@@ -250,7 +249,7 @@ func (a BlockerAsks) File(tx *db.Tx, f blocker.FollowUp) (string, error) {
 		return "", err
 	}
 	wait, _ := from.Wait(reach.FollowUp, f.RepoID, from.Repo)
-	filed, _, err := ask.File(tx, a.Hub, ask.Filing{
+	filed, _, err := ask.File(tx, ask.Filing{
 		RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Source: ask.FromBlocker, DedupeKey: f.BlockerID, By: by,
 		RequestedBy: person, From: &from, Wait: wait, Scopes: policy.Scopes(policy.WriteTasks),
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/issue"
@@ -42,9 +43,8 @@ func TestTableKnowsEveryKind(t *testing.T) {
 func (w *work) asked() map[string]string {
 	out := map[string]string{}
 	w.write(func(tx *db.Tx) error {
-		hub := event.NewHub()
 		for name, trusted := range map[string]bool{"source": false, "trusted source": true} {
-			id, _, _, err := SourceAsks{hub}.File(tx, source.Filing{
+			id, _, _, err := SourceAsks{}.File(tx, source.Filing{
 				RepoID: "web", SourceID: "s", Key: name, Title: "t", Body: "b", Trusted: trusted,
 			})
 			if out[name] = id; err != nil {
@@ -52,14 +52,14 @@ func (w *work) asked() map[string]string {
 			}
 		}
 		for name, strangers := range map[string]bool{"issue of a writer": false, "issue of a stranger": true} {
-			id, _, err := IssueAsks{hub}.File(tx, issue.Filing{
+			id, _, err := IssueAsks{}.File(tx, issue.Filing{
 				RepoID: "web", Key: name, Title: "t", Body: "b", Trusted: true, Strangers: strangers,
 			})
 			if out[name] = id; err != nil {
 				return err
 			}
 		}
-		a, _, err := ask.File(tx, hub, ask.Filing{RepoIDs: []string{"web"}, Title: "t", Body: "b"})
+		a, _, err := ask.File(tx, ask.Filing{RepoIDs: []string{"web"}, Title: "t", Body: "b"})
 		out["person"] = a.ID
 		return err
 	})
@@ -68,8 +68,9 @@ func (w *work) asked() map[string]string {
 
 // askService makes the service of the asks.
 func (w *work) askService() *ask.Service {
+	hub := event.NewHub()
 	return ask.New(ask.Needs{
-		DB: w.db, Hub: event.NewHub(), Logger: discard, Judge: TriageModel{}, Queue: w.AskQueue, Boxes: AskBoxes{},
+		DB: w.db, Hub: hub, Due: duetest.New(w.db, hub), Logger: discard, Judge: TriageModel{}, Queue: w.AskQueue, Boxes: AskBoxes{},
 		Plans: w.AskPlans, Budgets: noStops{}, Issues: AskIssues{}, Pages: AskPages{},
 	})
 }
@@ -230,7 +231,7 @@ func TestQuestionsOfRuns(t *testing.T) {
 		})
 		blockers := blocker.New(blocker.Needs{
 			DB: w.db, BaseURL: "http://x", Ring: seal.New(), Repos: BlockerRepos{}, Vault: BlockerVault{}, Tasks: BlockerTasks{w.tasks},
-			Asks: BlockerAsks{event.NewHub()},
+			Asks: BlockerAsks{},
 		})
 		for i, c := range []struct {
 			edit func(*task.Spec)
@@ -285,7 +286,7 @@ func TestFollowUpsOfRuns(t *testing.T) {
 		} {
 			made := w.task(edit)
 			w.write(func(tx *db.Tx) error {
-				id, err := BlockerAsks{event.NewHub()}.File(tx, blocker.FollowUp{
+				id, err := BlockerAsks{}.File(tx, blocker.FollowUp{
 					BlockerID: "b-" + why, TaskID: made.ID, RunID: "r", RepoID: "web", Title: "Go on", Body: "b"})
 				if err != nil {
 					return err
@@ -338,7 +339,7 @@ func TestAsksFollowFromTheWork(t *testing.T) {
 					who := fmt.Sprintf("The run %s of the task %q (%s) in", runID, asker.Title, asker.ID)
 					w.write(func(tx *db.Tx) (err error) {
 						if late {
-							before, err = BlockerAsks{event.NewHub()}.File(tx, blocker.FollowUp{
+							before, err = BlockerAsks{}.File(tx, blocker.FollowUp{
 								BlockerID: "b-" + runID, TaskID: asker.ID, RunID: runID, RepoID: "web", Title: "Go on", Body: "b"})
 						} else if err = FileOfRun(w.askService())(tx, run.Declaration[protocol.AskFiled]{
 							Task: &asker, Run: &run.Row{ID: runID, RepoID: "web"},
@@ -377,7 +378,7 @@ func TestAsksFollowFromTheWork(t *testing.T) {
 
 // The checks, reviews and repairs of a task go without the token of its requester if the
 // task does.
-func TestMindersLendNoToken(t *testing.T) {
+func TestChecksAndRoundsLendNoToken(t *testing.T) {
 	t.Parallel()
 	eachWork(t, task.Uncapped, func(t *testing.T, w *work) {
 		for i, unbound := range []bool{false, true} {
@@ -402,12 +403,12 @@ func TestMindersLendNoToken(t *testing.T) {
 					return err
 				}
 				for _, id := range []string{check, look} {
-					minder, _, err := task.Get(tx, "acme", id)
+					beside, _, err := task.Get(tx, "acme", id)
 					if err != nil {
 						return err
 					}
-					if minder.Unbound != unbound {
-						t.Errorf("the task of kind %s goes without a token: %v, want %v", minder.Kind, minder.Unbound, unbound)
+					if beside.Unbound != unbound {
+						t.Errorf("the task of kind %s goes without a token: %v, want %v", beside.Kind, beside.Unbound, unbound)
 					}
 				}
 				return nil

@@ -103,7 +103,7 @@ func (r ReviewTasks) Queue(tx *db.Tx, at repo.Ref, p review.Pass) (string, error
 }
 
 // Stop cancels a pass unless it is over.
-func (r ReviewTasks) Stop(tx *db.Tx, taskID string) error { return StopMinder(r.Tasks)(tx, taskID) }
+func (r ReviewTasks) Stop(tx *db.Tx, taskID string) error { return StopTask(r.Tasks)(tx, taskID) }
 
 // Held tells whether a pass is held.
 func (ReviewTasks) Held(tx *db.Tx, taskID string) (bool, error) {

@@ -32,11 +32,11 @@ func ofSchedule(r repo.Ref) schedule.Repo {
 }
 
 // ScheduleAsks implements schedule.Asks.
-type ScheduleAsks struct{ Hub *event.Hub }
+type ScheduleAsks struct{}
 
 // File files the ask of an occurrence, once. Its person is its filer, so that it may do
 // what one of their own may.
-func (a ScheduleAsks) File(tx *db.Tx, f schedule.Filing) (string, error) {
+func (ScheduleAsks) File(tx *db.Tx, f schedule.Filing) (string, error) {
 	n := ask.Filing{
 		Title: f.Title, Body: f.Body, Labels: f.Labels, Source: ask.FromSchedule, DedupeKey: f.Key, By: f.By, UserID: f.UserID,
 		Scopes: f.Scopes,
@@ -44,7 +44,7 @@ func (a ScheduleAsks) File(tx *db.Tx, f schedule.Filing) (string, error) {
 	if f.RepoID != "" {
 		n.RepoIDs = []string{f.RepoID}
 	}
-	filed, _, err := ask.File(tx, a.Hub, n)
+	filed, _, err := ask.File(tx, n)
 	return filed.ID, err
 }
 

@@ -18,7 +18,7 @@ import (
 func TestScheduledAsks(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		asks := ScheduleAsks{Hub: event.NewHub()}
+		asks := ScheduleAsks{}
 		err := d.Write(db.WithAccount(t.Context(), "acme"), func(tx *db.Tx) error {
 			if err := seed.Add(tx, seed.Account{ID: "acme"}, seed.User{ID: "ada"}, seed.Repo{ID: "web", Account: "acme"}); err != nil {
 				return err
@@ -97,7 +97,7 @@ func TestStoppedScheduleIsTold(t *testing.T) {
 func TestBusyUntilTasksEnd(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		asks := ScheduleAsks{Hub: event.NewHub()}
+		asks := ScheduleAsks{}
 		for status, want := range map[string]bool{
 			"pending": true, "held": true, "running": true, "awaiting_review": true, "merged": false, "failed": false, "cancelled": false,
 		} {

@@ -7,17 +7,16 @@ import (
 	"yardmaster/internal/domain/source"
 	"yardmaster/internal/domain/tracker"
 	"yardmaster/internal/domain/webhook"
-	"yardmaster/internal/event"
 	"yardmaster/internal/inbound"
 	"yardmaster/internal/policy"
 )
 
 // SourceAsks implements source.Asks.
-type SourceAsks struct{ Hub *event.Hub }
+type SourceAsks struct{}
 
 // File files the ask of a delivery, once for each key of a source. A verdict about one that
 // is not trusted has no rights: a judge may drop it, link it to open work, or ask a person.
-func (a SourceAsks) File(tx *db.Tx, f source.Filing) (askID string, existing bool, count int64, err error) {
+func (SourceAsks) File(tx *db.Tx, f source.Filing) (askID string, existing bool, count int64, err error) {
 	n := ask.Filing{
 		RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Source: ask.FromInbound, DedupeKey: f.Key,
 		Namespace: ask.FromInbound + ":" + f.SourceID, By: "source:" + f.SourceID, RequestedBy: new(string), Again: f.Again,
@@ -26,7 +25,7 @@ func (a SourceAsks) File(tx *db.Tx, f source.Filing) (askID string, existing boo
 	if f.Trusted {
 		n.Scopes = policy.Scopes(policy.WriteTasks)
 	}
-	filed, existing, err := ask.File(tx, a.Hub, n)
+	filed, existing, err := ask.File(tx, n)
 	return filed.ID, existing, filed.Count, err
 }
 

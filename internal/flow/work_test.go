@@ -38,7 +38,7 @@ func eachWork(t *testing.T, queueCap int64, fn func(*testing.T, *work)) {
 		task.QueueChanged.On(d, queue.Count)
 		queued := queue.New(queue.Needs{
 			DB: d, Hub: event.NewHub(), Most: queueCap, DefaultTemplate: "default", Repos: TaskRepos{hosts},
-			Templates: QueueTemplates{}, Related: QueueRelations{}, Foresight: standin.Tasks{},
+			Templates: QueueTemplates{}, Related: QueueRelations{}, Commits: standin.Tasks{},
 		})
 		tasks := task.New(task.Needs{Tracker: task.NoTracker{},
 			DB: d, Hub: event.NewHub(), DefaultTemplate: "default", Repos: TaskRepos{hosts},

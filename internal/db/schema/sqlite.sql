@@ -565,18 +565,16 @@ CREATE TABLE asks (
   -- How many asks stand between this one and a person.
   depth             BIGINT NOT NULL,
   -- From then on the judge may look at it; a node that has it moves this on.
-  due_at            BIGINT NOT NULL,
   claim             TEXT,
   tries             BIGINT NOT NULL DEFAULT 0,
   session_id        TEXT,
   created_at        BIGINT NOT NULL,
   triaged_at        BIGINT
-, requested_by TEXT, count BIGINT NOT NULL DEFAULT 1, last_seen_at BIGINT, strangers BOOLEAN NOT NULL DEFAULT FALSE, approved_by TEXT, budget_micros BIGINT, from_task TEXT, minted_micros BIGINT NOT NULL DEFAULT 0, issue_id TEXT, issue_url TEXT);
+, requested_by TEXT, count BIGINT NOT NULL DEFAULT 1, last_seen_at BIGINT, strangers BOOLEAN NOT NULL DEFAULT FALSE, approved_by TEXT, budget_micros BIGINT, from_task TEXT, minted_micros BIGINT NOT NULL DEFAULT 0, issue_id TEXT, issue_url TEXT, due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE INDEX asks_list ON asks (account_id, created_at, id);
 CREATE INDEX asks_state ON asks (account_id, state, created_at, id);
 CREATE INDEX asks_repo ON asks (repo_id, created_at, id) WHERE repo_id IS NOT NULL;
 CREATE UNIQUE INDEX asks_dedupe ON asks (account_id, dedupe);
-CREATE INDEX asks_due ON asks (due_at) WHERE state = 'pending';
 CREATE INDEX asks_run ON asks (run_id) WHERE run_id IS NOT NULL;
 CREATE INDEX escalations_open ON escalations (account_id, created_at, id) WHERE resolved_at IS NULL;
 CREATE INDEX escalations_ask ON escalations (ask_id) WHERE ask_id IS NOT NULL;
@@ -1614,14 +1612,6 @@ CREATE TABLE digests (
 );
 CREATE INDEX digests_account ON digests (account_id, created_at, id);
 CREATE INDEX digests_age ON digests (created_at);
-CREATE TABLE digest_dues (
-  account_id TEXT NOT NULL REFERENCES accounts (id),
-  kind       TEXT NOT NULL,
-  zone       TEXT NOT NULL,
-  due_at     BIGINT NOT NULL,
-  PRIMARY KEY (account_id, kind)
-);
-CREATE INDEX digest_dues_due ON digest_dues (due_at);
 CREATE INDEX tasks_finished ON tasks (account_id, finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX pulls_closed ON pulls (account_id, closed_at) WHERE closed_at IS NOT NULL;
 CREATE INDEX ci_runs_finished ON ci_runs (account_id, finished_at) WHERE finished_at IS NOT NULL;
@@ -2316,6 +2306,7 @@ CREATE TABLE git_homes (
 );
 CREATE INDEX git_homes_node ON git_homes (node_id);
 CREATE INDEX tasks_person ON tasks (account_id, requested_by, created_at, id) WHERE requested_by IS NOT NULL;
+CREATE INDEX asks_pending ON asks (id) WHERE state = 'pending';
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2464,4 +2455,6 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (145, 580, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (146, 581, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (147, 582, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (148, 583, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (149, 610, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (150, 611, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

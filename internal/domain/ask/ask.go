@@ -15,12 +15,14 @@
 package ask
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/event"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/reach"
@@ -188,6 +190,7 @@ type Issue struct {
 type Needs struct {
 	DB      *db.DB
 	Hub     *event.Hub
+	Due     *due.Kernel
 	Logger  *slog.Logger
 	Judge   Judge
 	Queue   Queue
@@ -214,9 +217,11 @@ type Page struct {
 // Service holds the asks.
 type Service struct {
 	Needs
+	queue due.Entries
 
 	mu      sync.Mutex
 	blocked map[string][]string // asks behind a full queue, by account
+	life    context.Context     // of Loop; nil while it does not run
 
 	running atomic.Bool  // whether Loop runs in this process
 	busy    atomic.Int64 // asks that are being judged
@@ -226,7 +231,12 @@ type Service struct {
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{Needs: n}
+	s := &Service{Needs: n}
+	s.queue = due.Register(n.Due, due.Queue[row]{
+		Name: "asks", Hold: hold, AtOnce: AtOnce, Load: load, Work: s.judge, GiveUp: giveUp, Open: openAsks,
+		Retry: due.Ladder{First: backoff, Longest: longestWait, Factor: 4, Tries: maxTries},
+	})
+	return s
 }
 
 // Sketch is a task as a judge sees it.

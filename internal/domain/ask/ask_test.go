@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/id"
 	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/seed"
 )
@@ -57,23 +58,16 @@ func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
 		covering := y.existing("acme-web", "Greet")
-		dup, link, noise, human := y.file(nil), y.file(nil), y.file(nil), y.file(nil)
-		for askID, v := range map[string]object{
-			dup:   {"kind": "drop", "reason": "A duplicate.", "covering_task_id": covering},
-			noise: {"kind": "drop", "reason": "Noise."},
-			link:  {"kind": "cross_link", "reason": "In work.", "task_ids": []string{covering}},
-			human: {"kind": "escalate", "reason": "Money is involved.", "category": "needs_decision"},
-		} {
+		judged := func(v object) string {
 			y.judge.say = always(says(v))
-			claim := id.New()
-			y.write(func(tx *db.Tx) error {
-				_, err := takeOne.Exec(tx, askID, claim)
-				return err
-			})
-			if err := y.Service.judge(y.ctx(), askID, claim); err != nil {
-				t.Fatal(err)
-			}
+			askID := y.file(nil)
+			y.pass()
+			return askID
 		}
+		dup := judged(object{"kind": "drop", "reason": "A duplicate.", "covering_task_id": covering})
+		noise := judged(object{"kind": "drop", "reason": "Noise."})
+		link := judged(object{"kind": "cross_link", "reason": "In work.", "task_ids": []string{covering}})
+		human := judged(object{"kind": "escalate", "reason": "Money is involved.", "category": "needs_decision"})
 		if v := y.want(dup, Dropped, "").Verdict; v.Kind != NotNeeded || *v.CoveringTaskID != covering {
 			t.Errorf("duplicate: %+v", v)
 		}
@@ -104,6 +98,7 @@ func TestDedupe(t *testing.T) {
 			if e == db.Postgres {
 				n := y.Needs
 				n.Hub = event.NewHub()
+				n.Due = duetest.New(n.DB, n.Hub)
 				y2 := New(n)
 				nodes = append(nodes, y2)
 			}
@@ -164,10 +159,9 @@ func TestTwoNodes(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
-	for range 2 {
-		s := New(y.Needs)
+	for _, s := range []*Service{y.Service, y.node(y.dsn)} {
 		loops.Go(func() {
-			if err := s.Loop(ctx); err != nil {
+			if err := s.Due.Loop(ctx); err != nil {
 				t.Error(err)
 			}
 		})
@@ -274,23 +268,31 @@ func TestPassing(t *testing.T) {
 	})
 }
 
-// TestCrash holds that the ask of a node that died goes to the next node after
+// TestCrash holds that the ask of a node that is cut off goes to the next node after
 // a while, and that a later answer of the first changes nothing.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
 		askID := y.file(nil)
-		dead := id.New()
-		if due, err := y.claim(y.ctx(), dead, 5); err != nil || len(due) != 1 {
-			t.Fatal(due, err)
+		asked, answer := make(chan struct{}), make(chan struct{})
+		y.judge.say = func(n int, _ []string) (string, error) {
+			if n == 0 {
+				close(asked)
+				<-answer
+			}
+			return mint("acme/web", nil), nil
 		}
-		y.judge.say = always(mint("acme/web", nil))
-		y.pass()
+		ended := make(chan error)
+		go func() { ended <- y.Due.Drain(context.Background()) }()
+		<-asked
+		next := y.node(y.dsn)
+		duetest.Pass(t.Context(), t, next.Due)
 		y.want(askID, Pending, "")
 		y.later(hold)
-		y.pass()
+		duetest.Pass(t.Context(), t, next.Due)
 		y.want(askID, Triaged, "")
-		if err := y.Service.judge(y.ctx(), askID, dead); err != nil {
+		close(answer)
+		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 		if n := len(y.minted("acme")); n != 1 {
@@ -299,23 +301,24 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// TestPoison holds that an ask over which servers die again and again is given
+// TestPoison holds that an ask over which the server fails again and again is given
 // to a person.
 func TestPoison(t *testing.T) {
 	t.Parallel()
-	y := open(t, db.SQLite)
-	askID := y.file(nil)
-	for range maxTries {
-		if _, err := y.claim(y.ctx(), id.New(), 5); err != nil {
-			t.Fatal(err)
+	onBoth(t, func(y *yard) {
+		askID := y.file(nil)
+		y.judge.say = func(int, []string) (string, error) { panic("it is poison") }
+		for range maxTries {
+			y.want(askID, Pending, "")
+			y.pass()
+			y.later(time.Hour)
 		}
-		y.later(hold)
-	}
-	y.pass()
-	y.want(askID, Escalated, JudgeUnavailable)
-	if y.judge.calls() != 0 {
-		t.Error("the judge was asked once more")
-	}
+		y.pass()
+		y.want(askID, Escalated, JudgeUnavailable)
+		if n := y.judge.calls(); n != maxTries {
+			t.Errorf("the judge was asked %d times", n)
+		}
+	})
 }
 
 func TestFullQueue(t *testing.T) {
@@ -337,7 +340,7 @@ func TestFullQueue(t *testing.T) {
 		if n := len(y.minted("acme")); n != 1 {
 			t.Fatalf("%d tasks: a verdict was carried out by half", n)
 		}
-		if n := one(y, triesOf, askID); n != 0 {
+		if n := y.entry(askID).Tries; n != 0 {
 			t.Errorf("waiting for room has cost %d tries", n)
 		}
 		y.queueCap(3)
@@ -352,8 +355,7 @@ func TestFullQueue(t *testing.T) {
 	})
 }
 
-// TestStop holds that a loop that is stopped gives back the asks that it has
-// claimed.
+// TestStop holds that a node that is stopped gives back the asks that it has.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
@@ -363,17 +365,15 @@ func TestStop(t *testing.T) {
 			return "", context.Canceled
 		}
 		askID := y.file(nil)
-		if err := y.Loop(ctx); err != nil {
+		if err := y.Due.Loop(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if due := one(y, dueAt, askID); due.UnixMicro() > y.clock.Load() || y.free() != 0 {
-			t.Errorf("due at %s; %d places free after the end", due, y.free())
+		if st := y.entry(askID); st.State != due.Ready || st.Tries != 0 || y.busy.Load() != 0 {
+			t.Errorf("%+v; %d in work after the end", st, y.busy.Load())
 		}
 		y.want(askID, Pending, "")
 	})
 }
-
-var takeOne = db.S(`UPDATE asks SET claim = $2, tries = 1 WHERE id = $1`)
 
 var newestAsk = db.Q[string](`SELECT id FROM asks ORDER BY id DESC`)
 

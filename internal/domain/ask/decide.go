@@ -41,6 +41,9 @@ func Decide(tx *db.Tx, d Decision) error {
 	}); err != nil {
 		return err
 	}
+	if err := TurnChanged.Send(tx, Turn{r.ID, false}); err != nil {
+		return err
+	}
 	return settled(tx, &r, to, v, d.EscalationID)
 }
 

@@ -16,16 +16,11 @@ func TestDecide(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
 		held := y.file(func(f *Filing) { f.IssueID, f.IssueURL = anIssue, "https://elsewhere/1" })
-		claim := id.New()
-		due, err := y.claim(y.ctx(), claim, 50)
-		if err != nil || len(due) != 1 {
-			y.t.Fatal(due, err)
+		y.judge.say = func(int, []string) (string, error) {
+			y.write(func(tx *db.Tx) error { return Decide(tx, Decision{AskID: held, Reason: "It was handed off."}) })
+			return mint("acme/web", nil), nil
 		}
-		y.write(func(tx *db.Tx) error { return Decide(tx, Decision{AskID: held, Reason: "It was handed off."}) })
-		y.judge.say = always(mint("acme/web", nil))
-		if err := y.Service.judge(y.ctx(), held, claim); err != nil {
-			y.t.Fatal(err)
-		}
+		y.pass()
 		if a := y.want(held, Dropped, ""); a.Verdict.Reason != "It was handed off." || len(y.minted("acme")) != 0 {
 			y.t.Errorf("a judge decides after all: %+v, %+v", a.Verdict, y.minted("acme"))
 		}
@@ -43,7 +38,7 @@ func TestDecide(t *testing.T) {
 			y.t.Errorf("it goes back to triage: %v", err)
 		}
 
-		y.judge.refuse = nil
+		y.judge.refuse, y.judge.say = nil, always(mint("acme/web", nil))
 		begun := y.file(nil)
 		y.pass()
 		y.want(begun, Triaged, "")

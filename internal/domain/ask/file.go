@@ -67,17 +67,16 @@ type Wait struct{ Reason, Why string }
 // whatever state it is, with existing true. A judge reads a new ask after the
 // commit. File returns fault.Invalid for more than 50 repositories.
 func (s *Service) File(tx *db.Tx, f Filing) (a Ask, existing bool, err error) {
-	return File(tx, s.Hub, f)
+	return File(tx, f)
 }
 
-// File is Service.File for callers without a service. hub wakes the loop that
-// has asks judged.
-func File(tx *db.Tx, hub *event.Hub, f Filing) (a Ask, existing bool, err error) {
-	r, existing, err := file(tx, hub, f)
+// File is Service.File for callers without a service.
+func File(tx *db.Tx, f Filing) (a Ask, existing bool, err error) {
+	r, existing, err := file(tx, f)
 	return r.wire(), existing, err
 }
 
-func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
+func file(tx *db.Tx, f Filing) (row, bool, error) {
 	if f.Source == "" {
 		f.Source = FromAPI
 	}
@@ -150,7 +149,7 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 	if f.RequestedBy != nil {
 		r.RequestedBy = db.NullText(*f.RequestedBy)
 	}
-	n, err := insert.Exec(tx, insertArgs{row: r, Dedupe: dedupe, DueAt: tx.Now})
+	n, err := insert.Exec(tx, insertArgs{row: r, Dedupe: dedupe})
 	if err != nil {
 		return row{}, false, err
 	}
@@ -164,7 +163,11 @@ func file(tx *db.Tx, hub *event.Hub, f Filing) (row, bool, error) {
 	if r, err = byID.One(tx, tx.Account, r.ID); err != nil {
 		return row{}, false, err
 	}
-	hub.Notify(tx, event.AskTopic)
+	if f.Wait == nil {
+		if err := TurnChanged.Send(tx, Turn{r.ID, true}); err != nil {
+			return row{}, false, err
+		}
+	}
 	data := filedData{FiledBy: r.FiledBy, Source: r.Source, Title: r.Title}
 	err = filedEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, data)
 	if err == nil && f.Wait != nil {

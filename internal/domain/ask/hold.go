@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/event"
 )
 
@@ -96,45 +97,48 @@ func (s *Service) stops(tx *db.Tx, sessions []string) ([]Stop, error) {
 // Wake makes the ask due whose judge had the session: no limit stops it any
 // more.
 func (s *Service) Wake(tx *db.Tx, account, sessionID string) error {
-	woken, err := wakeOfSession.All(tx, account, sessionID, tx.Now)
-	for _, askID := range woken {
+	waiting, err := pendingOf.All(tx, account, sessionID)
+	if err != nil {
+		return err
+	}
+	for _, askID := range waiting {
+		st, ok, err := s.queue.State(tx, askID)
+		if err != nil {
+			return err
+		}
+		s.queue.Hurry(tx, askID)
+		if !ok || st.State == due.Held { // it is judged once more
+			continue
+		}
 		if err := releasedEvent.Record(tx, event.Subject{ID: askID, Account: account}, event.None{}); err != nil {
 			return err
 		}
 	}
-	if len(woken) > 0 {
-		s.Hub.Notify(tx, event.AskTopic)
-	}
-	return err
+	return nil
 }
 
 // park leaves an ask pending until no limit stops its judge.
-func (s *Service) park(ctx context.Context, r *row, claim, session, reason string) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
+func (s *Service) park(r row, session, reason string) due.Outcome {
+	return due.Decide(func(tx *db.Tx) (o due.Outcome, err error) {
 		stops, err := s.stops(tx, []string{session})
 		if err != nil {
-			return err
+			return o, err
 		}
-		wait := stopped
 		if len(stops) == 0 { // the limit has ended meanwhile
-			wait = 0
-			s.Hub.Notify(tx, event.AskTopic)
+			return due.Wait(0), nil
 		}
-		n, err := giveBack.Exec(tx, giveBackArgs{
-			AccountID: tx.Account, ID: r.ID, Claim: claim, DueAt: tx.Now.Add(wait), Tries: r.Tries - 1,
-		})
-		if err != nil || n == 0 || wait == 0 {
-			return err
-		}
-		return heldEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, heldData{Reason: reason})
+		return due.Wait(stopped), heldEvent.Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, heldData{Reason: reason})
 	})
 }
 
 // awaitRoom makes an ask due as soon as its account's full queue takes tasks
 // again. If this node ends first, the ask becomes due by itself soon.
-func (s *Service) awaitRoom(ctx context.Context, account, askID string) {
+func (s *Service) awaitRoom(account, askID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.life == nil {
+		return
+	}
 	if s.blocked == nil {
 		s.blocked = map[string][]string{}
 	}
@@ -146,8 +150,8 @@ func (s *Service) awaitRoom(ctx context.Context, account, askID string) {
 	if len(waiting) > 0 {
 		return
 	}
+	ctx := db.WithAccount(s.life, account)
 	s.workers.Go(func() {
-		ctx := db.WithAccount(ctx, account)
 		for {
 			changed := s.Hub.Watch(event.QueueTopic(account))
 			full := true
@@ -174,11 +178,8 @@ func (s *Service) awaitRoom(ctx context.Context, account, askID string) {
 		s.mu.Unlock()
 		s.logFailed(ctx, s.DB.Write(ctx, func(tx *db.Tx) error {
 			for _, id := range ids {
-				if _, err := wakeID.Exec(tx, account, id, tx.Now); err != nil {
-					return err
-				}
+				s.queue.Add(tx, id, due.Entry{Account: account})
 			}
-			s.Hub.Notify(tx, event.AskTopic)
 			return nil
 		}))
 	})

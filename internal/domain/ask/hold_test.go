@@ -2,6 +2,7 @@ package ask
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"yardmaster/internal/db"
@@ -54,7 +55,10 @@ func TestRoomIsNoticed(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			y.Loop(ctx)
+			var both sync.WaitGroup
+			both.Go(func() { y.Loop(ctx) })
+			both.Go(func() { y.Due.Loop(ctx) })
+			both.Wait()
 		}()
 		defer func() { stop(); <-ended }()
 		until := func(what string, is func(Ask) bool) {

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/id"
 	"yardmaster/internal/observe"
 	"yardmaster/internal/policy"
 )
@@ -46,19 +46,18 @@ type Talk interface {
 const (
 	// AtOnce is how many asks a node has judged at the same time.
 	AtOnce = 4
-	// hold is how long an ask is a node's. After a crash another node takes it
-	// then. It is renewed before each call.
-	hold = 2 * time.Minute
+	// hold is how long an ask is a node's unless it renews.
+	hold = 30 * time.Second
 	// callTime limits one call of the judge.
 	callTime = 100 * time.Second
-	// sweep is the interval in which a node reads due asks without being woken.
-	sweep = 30 * time.Second
 	// maxCalls is how many calls the judge has for one verdict.
 	maxCalls = 3
 	// maxTries is how often an ask is taken up before a person is asked.
 	maxTries = 4
 	// backoff is the wait before the second try. It grows fourfold with each.
 	backoff = 15 * time.Second
+	// longestWait is the longest wait for the next try, unless the provider wishes more.
+	longestWait = 30 * time.Minute
 	// queueWait is the wait for a full queue.
 	queueWait = 30 * time.Second
 )
@@ -69,8 +68,46 @@ const (
 	unpricedModel   = "unpriced_model"
 )
 
-// errLost says that another node has taken the ask.
-var errLost = errors.New("ask: another node has it")
+// errDecided says that the ask does not wait for a judge any more.
+var errDecided = errors.New("ask: it was decided meanwhile")
+
+// Turn says whether an ask waits for a judge.
+type Turn struct {
+	AskID string
+	Waits bool
+}
+
+// TurnChanged is sent when an ask is given to triage, or taken from it.
+var TurnChanged = event.DeclareSignal[Turn]("ask.turn_changed", "An ask waits for a judge, or does not any more.")
+
+// FollowTurn has an ask judged that waits for it, and none other.
+func (s *Service) FollowTurn(tx *db.Tx, t Turn) error {
+	if t.Waits {
+		s.queue.Add(tx, t.AskID, due.Entry{Account: tx.Account})
+	} else {
+		s.queue.Drop(tx, t.AskID)
+	}
+	return nil
+}
+
+func load(tx *db.Tx, askID string) (row, bool, error) {
+	r, ok, err := byID.Maybe(tx, tx.Account, askID)
+	return r, ok && r.State == Pending, err
+}
+
+func openAsks(tx *db.Tx, most int) ([]due.Open, error) { return openKeys.All(tx, most) }
+
+// lockPending locks an ask of tx.Account that waits for a judge; else it fails with errDecided.
+func lockPending(tx *db.Tx, askID string) (r row, err error) {
+	if _, _, err = lockID.Maybe(tx, tx.Account, askID); err != nil {
+		return r, err
+	}
+	r, ok, err := load(tx, askID)
+	if err == nil && !ok {
+		err = errDecided
+	}
+	return r, err
+}
 
 // free returns how many more asks this process could have judged now.
 func (s *Service) free() int64 {
@@ -80,67 +117,20 @@ func (s *Service) free() int64 {
 	return AtOnce - s.busy.Load()
 }
 
-// Loop has due asks judged until ctx ends. Any number of nodes may run it: a
-// node claims an ask in the database, for a while. At the end the asks that are
-// not judged are given back.
+// Loop wakes the asks that wait for room in the queue of their account, until ctx ends.
 func (s *Service) Loop(ctx context.Context) error {
 	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
+	s.mu.Lock()
+	s.life = ctx
+	s.mu.Unlock()
 	s.running.Store(true)
-	defer s.workers.Wait()
-	defer s.running.Store(false)
-	tick := time.NewTicker(sweep)
-	defer tick.Stop()
-	freed := make(chan struct{}, 1)
-	for {
-		changed := s.Hub.Watch(event.AskTopic)
-		in, end := observe.Pass(ctx, "ask.take")
-		s.take(in, freed)
-		end()
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-changed:
-		case <-freed:
-		case <-tick.C:
-		}
-	}
-}
-
-// take starts a worker for each due ask, up to the number of free places.
-func (s *Service) take(ctx context.Context, freed chan<- struct{}) {
-	places := s.free()
-	if places <= 0 {
-		return
-	}
-	claim := id.New()
-	due, err := s.claim(ctx, claim, places)
-	if err != nil {
-		s.logError(ctx, "take due asks", err)
-		return
-	}
-	for _, c := range due {
-		s.busy.Add(1)
-		s.workers.Go(func() {
-			defer func() {
-				s.busy.Add(-1)
-				select {
-				case freed <- struct{}{}:
-				default:
-				}
-			}()
-			if err := s.judge(db.WithAccount(ctx, c.AccountID), c.ID, claim); err != nil {
-				s.logError(ctx, "judge ask "+c.ID, err)
-			}
-		})
-	}
-}
-
-func (s *Service) claim(ctx context.Context, claim string, most int64) (due []claimed, err error) {
-	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		due, err = takeDue.All(tx, takeDueArgs{Now: tx.Now, DueAt: tx.Now.Add(hold), Claim: claim, Limit: most})
-		return err
-	})
-	return due, err
+	<-ctx.Done()
+	s.running.Store(false)
+	s.mu.Lock()
+	s.life = nil
+	s.mu.Unlock()
+	s.workers.Wait()
+	return nil
 }
 
 func (s *Service) logError(ctx context.Context, what string, err error) {
@@ -150,68 +140,67 @@ func (s *Service) logError(ctx context.Context, what string, err error) {
 	}
 }
 
-// judge has one claimed ask judged and carries out the verdict.
-func (s *Service) judge(ctx context.Context, askID, claim string) error {
-	var r row
+// judge has one ask judged and carries out the verdict.
+func (s *Service) judge(ctx context.Context, j due.Job[row]) due.Outcome {
+	s.busy.Add(1)
+	defer s.busy.Add(-1)
+	o, err := s.triage(ctx, j)
+	switch {
+	case err == nil:
+		return o
+	case errors.Is(err, errDecided):
+		return due.Done(nil)
+	}
+	s.logError(ctx, "judge ask "+j.Key, err)
+	return due.Again(err)
+}
+
+func (s *Service) triage(ctx context.Context, j due.Job[row]) (o due.Outcome, err error) {
+	r := j.Row
 	var system, prompt string
 	var full bool
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		if r, err = byID.One(tx, tx.Account, askID); err != nil {
-			return err
-		}
+	var stops []Stop
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		if full, err = s.Queue.Full(tx); err != nil || full {
 			return err
+		}
+		if r.SessionID != nil { // a limit may still stop its judge
+			if stops, err = s.stops(tx, []string{*r.SessionID}); err != nil {
+				return err
+			}
 		}
 		system, prompt, err = s.brief(tx, &r)
 		return err
 	})
 	switch {
 	case err != nil:
-		return err
+		return o, err
 	case full:
-		err := s.postpone(ctx, &r, claim, queueWait, false)
-		if err == nil && ctx.Err() == nil {
-			s.awaitRoom(ctx, r.AccountID, r.ID)
-		}
-		return err
-	case r.Tries > maxTries:
-		return s.handToPerson(ctx, &r, claim, JudgeUnavailable,
-			fmt.Sprintf("The ask was taken up %d times, and each time something kept the judge from an answer.", maxTries))
-	}
-	if r.SessionID != nil { // a limit may still stop its judge
-		var stops []Stop
-		err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-			stops, err = s.stops(tx, []string{*r.SessionID})
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if len(stops) > 0 {
-			return s.postpone(ctx, &r, claim, stopped, false)
-		}
+		s.awaitRoom(r.AccountID, r.ID)
+		return due.Wait(queueWait), nil
+	case len(stops) > 0:
+		return due.Wait(stopped), nil
 	}
 	talk, err := s.Judge.Begin(ctx, Matter{AccountID: r.AccountID, RepoID: deref(r.RepoID), RequestedBy: deref(r.RequestedBy),
 		Before: deref(r.SessionID)})
 	if err != nil {
-		return s.unanswered(ctx, &r, claim, deref(r.SessionID), err)
+		return s.unanswered(ctx, j, deref(r.SessionID), err), nil
 	}
-	outcome, err := s.converse(ctx, &r, claim, talk, system, prompt)
+	o, outcome, err := s.converse(ctx, j, talk, system, prompt)
 	talk.End(context.WithoutCancel(ctx), outcome)
-	if errors.Is(err, errLost) {
-		return nil
-	}
-	return err
+	return o, err
 }
 
-// converse calls the judge until a verdict can be carried out, maxCalls times
-// at most. It returns the outcome of the session.
-func (s *Service) converse(ctx context.Context, r *row, claim string, talk Talk, system, prompt string) (outcome string, err error) {
+// converse calls the judge until a verdict was carried out, maxCalls times at most. It returns
+// the outcome of the session, too.
+func (s *Service) converse(ctx context.Context, j due.Job[row], talk Talk, system, prompt string) (
+	o due.Outcome, outcome string, err error,
+) {
 	turns := []string{prompt}
 	var wrong refusal
 	for range maxCalls {
-		if err := s.renew(ctx, r, claim, talk.ID()); err != nil {
-			return "lost", err
+		if err := s.noteSession(ctx, j, talk.ID()); err != nil {
+			return o, "lost", err
 		}
 		answer, err := func() (string, error) {
 			ctx, cancel := context.WithTimeout(ctx, callTime)
@@ -219,109 +208,99 @@ func (s *Service) converse(ctx context.Context, r *row, claim string, talk Talk,
 			return talk.Say(ctx, system, turns)
 		}()
 		if err != nil {
-			return "failed", s.unanswered(ctx, r, claim, talk.ID(), err)
+			return s.unanswered(ctx, j, talk.ID(), err), "failed", nil
 		}
 		v, err := parse(answer)
 		if err == nil {
-			err = s.do(ctx, r.ID, claim, func(tx *db.Tx, r *row) error { return s.carryOut(tx, r, &v) })
+			err = s.settle(ctx, j, &v)
 		}
 		if err == nil {
-			return "succeeded", nil
+			return due.Done(nil), "succeeded", nil
 		}
 		switch f := fault.From(err); {
-		case errors.Is(err, errLost):
-			return "lost", err
+		case errors.Is(err, errDecided), errors.Is(err, due.ErrLost):
+			return o, "lost", err
 		case f.Slug == "queue-full":
-			return "succeeded", s.postpone(ctx, r, claim, max(f.RetryAfter, queueWait), false)
+			return due.Wait(max(f.RetryAfter, queueWait)), "succeeded", nil
 		case f.Slug == "no-capacity":
-			return "succeeded", s.handToPerson(ctx, r, claim, NoCapacity,
-				"The judge would have work done, but the account has no AI developers.")
+			return handToPerson(j.Key, NoCapacity, "The judge would have work done, but the account has no AI developers."), "succeeded", nil
 		}
 		var ok bool
 		if wrong, ok = refusalOf(err); !ok {
-			return "failed", err // an error of ours: the ask is taken up again after the hold
+			return o, "failed", err // an error of ours: the ask is taken up again
 		}
 		turns = append(turns, clip(answer, maxProblem), correction(wrong))
 	}
-	return "failed", s.handToPerson(ctx, r, claim, JudgeInvalid,
-		fmt.Sprintf("No verdict could be carried out in %d tries. The last was refused: %s", maxCalls, wrong.Error()))
+	return handToPerson(j.Key, JudgeInvalid,
+		fmt.Sprintf("No verdict could be carried out in %d tries. The last was refused: %s", maxCalls, wrong.Error())), "failed", nil
 }
 
-// do runs fn on the ask in one transaction. It returns errLost if the claim is
-// not this node's any more.
-func (s *Service) do(ctx context.Context, askID, claim string, fn func(*db.Tx, *row) error) error {
+// settle carries out a verdict, if the ask is still this node's. What is refused of it is told to
+// the judge, so it is not left to the transaction that ends the entry.
+func (s *Service) settle(ctx context.Context, j due.Job[row], v *verdict) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		if _, ok, err := ofClaim.Maybe(tx, tx.Account, askID, claim); err != nil {
-			return err
-		} else if !ok {
-			return errLost
-		}
-		r, err := byID.One(tx, tx.Account, askID)
+		j.Renew(tx)
+		r, err := lockPending(tx, j.Key)
 		if err != nil {
 			return err
 		}
-		return fn(tx, &r)
+		return s.carryOut(tx, &r, v)
 	})
 }
 
-// renew keeps the claim of an ask for another call. It returns errLost if the
-// claim is not this node's any more.
-func (s *Service) renew(ctx context.Context, r *row, claim, session string) error {
+// noteSession notes the session that judges an ask, before each call.
+func (s *Service) noteSession(ctx context.Context, j due.Job[row], session string) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		n, err := renew.Exec(tx, renewArgs{AccountID: tx.Account, ID: r.ID, Claim: claim, DueAt: tx.Now.Add(hold)})
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return errLost
-		}
-		_, err = setSession.Exec(tx, setSessionArgs{AccountID: tx.Account, ID: r.ID, Claim: claim, SessionID: session})
+		j.Renew(tx)
+		_, err := setSession.Exec(tx, tx.Account, j.Key, session)
 		return err
 	})
 }
 
-// handToPerson escalates the ask.
-func (s *Service) handToPerson(ctx context.Context, r *row, claim, category, reason string) error {
-	return s.do(ctx, r.ID, claim, func(tx *db.Tx, r *row) error { return escalate(tx, r, category, reason) })
+// handToPerson escalates an ask.
+func handToPerson(askID, category, reason string) due.Outcome {
+	return due.Done(func(tx *db.Tx) error { return toPerson(tx, askID, category, reason) })
 }
 
-// postpone leaves an ask pending for a while. spent tells whether this try
-// counts.
-func (s *Service) postpone(ctx context.Context, r *row, claim string, wait time.Duration, spent bool) error {
-	tries := r.Tries
-	if !spent {
-		tries--
+func toPerson(tx *db.Tx, askID, category, reason string) error {
+	r, err := lockPending(tx, askID)
+	switch {
+	case errors.Is(err, errDecided):
+		return nil
+	case err != nil:
+		return err
 	}
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		_, err := giveBack.Exec(tx, giveBackArgs{
-			AccountID: tx.Account, ID: r.ID, Claim: claim, DueAt: tx.Now.Add(wait), Tries: tries,
-		})
-		return err
-	})
+	return escalate(tx, &r, category, reason)
+}
+
+// giveUp asks a person about an ask of which nodes die, or that fails for reasons of ours.
+func giveUp(tx *db.Tx, askID, _ string) error {
+	return toPerson(tx, askID, JudgeUnavailable,
+		fmt.Sprintf("The ask was taken up %d times, and each time something kept the judge from an answer.", maxTries))
 }
 
 // unanswered decides what follows a call without an answer. A failure that may
 // pass is tried again; any other, and one that has not passed after maxTries,
 // becomes a question to a person.
-func (s *Service) unanswered(ctx context.Context, r *row, claim, session string, cause error) error {
-	if ctx.Err() != nil { // this node stops: another may begin at once
-		return s.postpone(context.WithoutCancel(ctx), r, claim, 0, false)
+func (s *Service) unanswered(ctx context.Context, j due.Job[row], session string, cause error) due.Outcome {
+	if ctx.Err() != nil { // this node stops, or has lost it: another may begin at once
+		return due.Again(ctx.Err())
 	}
 	f := fault.From(cause)
 	if f.Kind == fault.PaymentRequired && (f.Slug == budgetExhausted || f.Slug == unpricedModel) {
-		return s.park(ctx, r, claim, session, f.Slug)
+		return s.park(j.Row, session, f.Slug)
 	}
 	passing := f.Kind == fault.Internal || f.Kind == fault.Unavailable || f.Kind == fault.RateLimited ||
 		errors.Is(cause, context.DeadlineExceeded)
 	if f.Kind == fault.Internal {
 		s.logError(ctx, "ask the judge", cause)
 	}
-	if passing && r.Tries < maxTries {
-		return s.postpone(ctx, r, claim, max(f.RetryAfter, backoff<<(2*(r.Tries-1))), true)
+	if passing && j.Tries < maxTries {
+		return due.Again(due.Later(f, f.RetryAfter))
 	}
 	why := "The model gave no answer in time."
 	if f.Kind != fault.Internal {
 		why = f.Detail
 	}
-	return s.handToPerson(ctx, r, claim, JudgeUnavailable, "No judge answered. "+why)
+	return handToPerson(j.Key, JudgeUnavailable, "No judge answered. "+why)
 }

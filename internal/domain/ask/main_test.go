@@ -14,12 +14,13 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/box"
 	waiting "yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/proof/standin"
@@ -38,8 +39,9 @@ var (
 	countAsks  = db.Q[int64](`SELECT COUNT(*) FROM asks`)
 	openOf     = db.Q[string](`SELECT category FROM escalations WHERE ask_id = $1 AND resolved_at IS NULL`)
 	audited    = db.Q[string](`SELECT kind FROM audit WHERE object = $1 ORDER BY seq`)
-	dueAt      = db.Q[time.Time](`SELECT due_at FROM asks WHERE id = $1`)
-	triesOf    = db.Q[int64](`SELECT tries FROM asks WHERE id = $1`)
+	// dies is a node that ends with two asks in work.
+	dies = db.S(`UPDATE due SET state = 'held', due_at = $1, set_at = $2, fence = 1, tries = tries + 1, holder = 'dead'
+		WHERE queue = 'asks' AND key IN (SELECT key FROM due WHERE queue = 'asks' AND state = 'ready' ORDER BY key LIMIT 2)`)
 )
 
 // made is a task that was minted.
@@ -109,6 +111,7 @@ func always(answer string) func(int, []string) (string, error) {
 type yard struct {
 	*Service
 	t      *testing.T
+	dsn    string
 	judge  *script
 	tasks  *task.Service
 	queued atomic.Pointer[waiting.Service] // the tasks that wait; whoever awaits room reads it, too
@@ -149,8 +152,8 @@ func onBoth(t *testing.T, fn func(y *yard)) {
 func open(t *testing.T, e db.Engine) *yard {
 	y := &yard{t: t, judge: &script{say: always("")}, clock: new(atomic.Int64), seats: 2}
 	y.clock.Store(time.Unix(1_800_000_000, 0).UnixMicro())
-	dsn := dbtest.DSN(t, e)
-	y.Service = y.node(dsn)
+	y.dsn = dbtest.DSN(t, e)
+	y.Service = y.node(y.dsn)
 	y.write(func(tx *db.Tx) error {
 		const policyText = "instructions: Be brief."
 		rows := []seed.Row{seed.Repo{ID: "acme-api", Account: "acme", Name: "api", Policy: policyText},
@@ -184,10 +187,12 @@ func (y *yard) node(dsn string) *Service {
 	tasks, queued := standin.Services(d, hub, standin.Repos(nil), stand)
 	y.tasks = tasks
 	y.queued.Store(queued)
-	return New(Needs{
-		DB: d, Hub: hub, Logger: slog.New(slog.DiscardHandler), Judge: y.judge,
+	s := New(Needs{
+		DB: d, Hub: hub, Due: duetest.New(d, hub), Logger: slog.New(slog.DiscardHandler), Judge: y.judge,
 		Queue: queue{y}, Boxes: boxes{}, Plans: &y.plans, Budgets: budgets{}, Issues: y, Pages: y,
 	})
+	TurnChanged.On(d, s.FollowTurn)
+	return s
 }
 
 // Near is one page, which tells what it was asked for.
@@ -292,19 +297,17 @@ func (y *yard) file(edit func(*Filing)) string {
 	return askID
 }
 
-// pass judges the due asks, one after the other, as a node does.
+// pass judges the due asks, as a node does.
 func (y *yard) pass() {
 	y.t.Helper()
-	claim := id.New()
-	due, err := y.claim(context.Background(), claim, 50)
-	if err != nil {
-		y.t.Fatal(err)
-	}
-	for _, c := range due {
-		if err := y.Service.judge(db.WithAccount(context.Background(), c.AccountID), c.ID, claim); err != nil {
-			y.t.Fatal(err)
-		}
-	}
+	duetest.Pass(context.Background(), y.t, y.Due)
+}
+
+// entry is what is known of an ask in the queue.
+func (y *yard) entry(askID string) (st due.State) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) (err error) { st, _, err = y.Service.queue.State(tx, askID); return err })
+	return st
 }
 
 func (y *yard) later(d time.Duration) { y.clock.Add(d.Microseconds()) }

@@ -1,11 +1,11 @@
 package ask
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,7 +32,11 @@ func TestRandomVerdicts(t *testing.T) {
 		m.base = one(y, countTasks)
 		m.judged(mint("acme/web", nil), Triaged, "")
 		m.judged("{", Escalated, JudgeInvalid)
-		y.judge.say = func(int, []string) (string, error) { return m.answer() }
+		y.judge.say = func(int, []string) (string, error) {
+			m.lots.Lock()
+			defer m.lots.Unlock()
+			return m.answer()
+		}
 		for n := range *steps {
 			m.step()
 			if m.check(); y.t.Failed() {
@@ -48,6 +52,7 @@ func TestRandomVerdicts(t *testing.T) {
 type model struct {
 	*yard
 	rng     *rand.Rand
+	lots    sync.Mutex // of the judge, who is asked about several asks at once
 	links   []string
 	last    map[string]Ask
 	base    int64
@@ -82,9 +87,10 @@ func (m *model) step() {
 	case 3, 4, 5:
 		m.pass()
 	case 6: // a node that dies with some
-		if _, err := m.claim(context.Background(), id.New(), 2); err != nil {
-			m.t.Fatal(err)
-		}
+		m.write(func(tx *db.Tx) error {
+			_, err := dies.Exec(tx, db.Micros(tx.Now.Add(hold)), tx.Micros())
+			return err
+		})
 	case 7:
 		m.later(pick(m, time.Second, hold, time.Hour))
 	case 8:

@@ -209,13 +209,15 @@ func (s *Service) again(tx *db.Tx, askID string, of []string, note, slug, only s
 	if r.State != Escalated || !slices.Contains(of, reason) {
 		return about, "", fault.Reason(slug, only+"; this one is "+standing(&r)+".")
 	}
-	if _, err := revive.Exec(tx, tx.Account, r.ID, tx.Now); err != nil {
+	if _, err := revive.Exec(tx, tx.Account, r.ID); err != nil {
 		return about, "", err
 	}
 	if err := escalation.ResolveOfAsk(tx, r.ID, reason, note); err != nil {
 		return about, "", err
 	}
-	s.Hub.Notify(tx, event.AskTopic)
+	if err := TurnChanged.Send(tx, Turn{r.ID, true}); err != nil {
+		return about, "", err
+	}
 	err = Settled.Send(tx, Settlement{AskID: r.ID, State: Pending})
 	return event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, reason, err
 }

@@ -123,6 +123,6 @@ func (s *Service) FileOfRun(tx *db.Tx, o OfRun) error {
 	if o.DedupeKey != "" { // later runs in the repository, and retries, may declare the same
 		f.DedupeKey, f.Namespace, f.apart = clip(oneLine(o.DedupeKey), maxTitle), FromRun+":"+o.RepoID, true
 	}
-	_, _, err = file(tx, s.Hub, f)
+	_, _, err = file(tx, f)
 	return err
 }

@@ -271,10 +271,9 @@ func TestSharesAtOnce(t *testing.T) {
 		o.ID = fmt.Sprint("ask-", i)
 		y.write(func(tx *db.Tx) error { return y.FileOfRun(tx, o) })
 	}
-	claim := id.New()
-	due, err := y.claim(y.ctx(), claim, 50)
-	if err != nil || len(due) != 2 {
-		t.Fatalf("%v %v", due, err)
+	waiting := all(y, openKeys, 50)
+	if len(waiting) != 2 {
+		t.Fatalf("%v", waiting)
 	}
 	v, err := parse(mint("acme/web", nil))
 	if err != nil {
@@ -283,17 +282,21 @@ func TestSharesAtOnce(t *testing.T) {
 	var began atomic.Int64
 	var held, done sync.WaitGroup
 	held.Add(2)
-	for _, c := range due {
+	for _, c := range waiting {
 		done.Go(func() {
 			first := true
-			if err := y.do(y.ctx(), c.ID, claim, func(tx *db.Tx, r *row) error {
+			if err := y.DB.Write(y.ctx(), func(tx *db.Tx) error {
 				began.Add(1)
+				r, err := lockPending(tx, c.Key)
+				if err != nil {
+					return err
+				}
 				if first {
 					first = false
 					held.Done()
 					held.Wait() // each has the row of its ask
 				}
-				return y.carryOut(tx, r, &v)
+				return y.carryOut(tx, &r, &v)
 			}); err != nil {
 				t.Error(err)
 			}

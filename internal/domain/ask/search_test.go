@@ -13,9 +13,9 @@ import (
 )
 
 var fillAsks = db.S(`INSERT INTO asks (id, account_id, reach, title, body, source, labels, state,
-	filed_by, scopes, depth, due_at, created_at)
+	filed_by, scopes, depth, created_at)
 	WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
-	SELECT 'x' || i, 'acme', '[]', 'Wish no. ' || i || ' of all', 'b', 'agent', '{}', 'dropped', 'user:ann', '[]', 0, i, i FROM n`)
+	SELECT 'x' || i, 'acme', '[]', 'Wish no. ' || i || ' of all', 'b', 'agent', '{}', 'dropped', 'user:ann', '[]', 0, i FROM n`)
 
 // TestSearchIsBounded holds that a search through many asks takes several pages
 // rather than one long read, and that a bare cursor continues the search.

@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 )
@@ -28,7 +29,6 @@ type row struct {
 	Scopes           db.JSON[[]string]
 	RunID            *string
 	Depth            int64
-	Tries            int64
 	SessionID        *string
 	Count            int64
 	LastSeenAt       *time.Time
@@ -45,7 +45,7 @@ type row struct {
 
 const columns = `a.id, a.account_id, a.repo_id, a.reach, a.title, a.body, a.source, a.labels, a.dedupe_key, a.state, a.verdict,
 	a.escalation_reason,
-	a.filed_by, a.filer_id, a.requested_by, a.scopes, a.run_id, a.depth, a.tries, a.session_id, a.count, a.last_seen_at,
+	a.filed_by, a.filer_id, a.requested_by, a.scopes, a.run_id, a.depth, a.session_id, a.count, a.last_seen_at,
 	a.created_at, a.triaged_at, a.strangers, a.approved_by, a.budget_micros, a.from_task,
 	a.issue_id, a.issue_url,
 	r.owner || '/' || r.name AS repo
@@ -60,19 +60,16 @@ type Repo struct {
 // FullName returns owner/name.
 func (r Repo) FullName() string { return r.Owner + "/" + r.Name }
 
-// claimed is an ask that this node has claimed for a while.
-type claimed struct{ ID, AccountID string }
-
 var (
 	byID        = db.Q[row](`SELECT ` + columns + ` WHERE a.account_id = $1 AND a.id = $2`)
 	lockID      = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND id = $2`).ForUpdate()
 	strangersOf = db.Q[bool](`SELECT strangers FROM asks WHERE account_id = $1 AND id = $2`)
 	byDedupe    = db.Q[row](`SELECT ` + columns + ` WHERE a.account_id = $1 AND a.dedupe = $2`)
 	insert      = db.SWith[insertArgs](`INSERT INTO asks (id, account_id, repo_id, reach, title, body, source, labels, dedupe_key,
-		dedupe, state, filed_by, filer_id, scopes, run_id, depth, due_at, created_at, requested_by,
+		dedupe, state, filed_by, filer_id, scopes, run_id, depth, created_at, requested_by,
 		strangers, budget_micros, from_task, issue_id, issue_url)
 		VALUES (:id, :account_id, :repo_id, :reach, :title, :body, :source, :labels, :dedupe_key, :dedupe, :state,
-		:filed_by, :filer_id, :scopes, :run_id, :depth, :due_at, :due_at, :requested_by, :strangers, :budget_micros,
+		:filed_by, :filer_id, :scopes, :run_id, :depth, :created_at, :requested_by, :strangers, :budget_micros,
 		:from_task, :issue_id, :issue_url)
 		ON CONFLICT (account_id, dedupe) DO NOTHING`)
 	// seenAgain counts one more time that an ask was asked for.
@@ -80,36 +77,22 @@ var (
 	countOfRun = db.Q[int64](`SELECT COUNT(*) FROM asks WHERE account_id = $1 AND run_id = $2 AND source = 'run'`)
 	depthOf    = db.Q[int64](`SELECT depth FROM asks WHERE account_id = $1 AND id = $2`)
 
-	// takeDue claims due asks for a node until due_at: no other node takes them
-	// before.
-	takeDue = db.QWith[takeDueArgs, claimed](`UPDATE asks SET due_at = :due_at, claim = :claim, tries = tries + 1
-		WHERE id IN (SELECT id FROM asks WHERE state = 'pending' AND due_at <= :now ORDER BY due_at LIMIT :limit)
-		AND due_at <= :now AND state = 'pending' RETURNING id, account_id`)
-	// The node with the claim of an ask renews it, gives it back or ends it.
-	ofClaim = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND id = $2 AND claim = $3 AND state = 'pending'`).ForUpdate()
-	renew   = db.SWith[renewArgs](`UPDATE asks SET due_at = :due_at
-		WHERE account_id = :account_id AND id = :id AND claim = :claim AND state = 'pending'`)
-	giveBack = db.SWith[giveBackArgs](`UPDATE asks SET due_at = :due_at, claim = NULL, tries = :tries
-		WHERE account_id = :account_id AND id = :id AND claim = :claim AND state = 'pending'`)
-	settle = db.SWith[settleArgs](`UPDATE asks SET state = :state, verdict = :verdict, escalation_reason = :escalation_reason,
-		triaged_at = :triaged_at, claim = NULL
+	openKeys = db.Q[due.Open](`SELECT id AS key, account_id AS account FROM asks WHERE state = 'pending' LIMIT $1`)
+	settle   = db.SWith[settleArgs](`UPDATE asks SET state = :state, verdict = :verdict, escalation_reason = :escalation_reason,
+		triaged_at = :triaged_at
 		WHERE account_id = :account_id AND id = :id AND state = 'pending'`)
 	// decide ends an ask that triage has made no work of.
 	decide = db.SWith[settleArgs](`UPDATE asks SET state = :state, verdict = :verdict, escalation_reason = :escalation_reason,
-		triaged_at = :triaged_at, claim = NULL
+		triaged_at = :triaged_at
 		WHERE account_id = :account_id AND id = :id AND state IN ('pending', 'escalated')`)
 	// revive gives an ask to triage that was escalated, and approve has it count for a person,
 	// with the rights of that person.
-	revive = db.S(`UPDATE asks SET state = 'pending', verdict = NULL, escalation_reason = NULL, triaged_at = NULL, due_at = $3, tries = 0
+	revive = db.S(`UPDATE asks SET state = 'pending', verdict = NULL, escalation_reason = NULL, triaged_at = NULL
 		WHERE account_id = $1 AND id = $2 AND state = 'escalated'`)
 	approve = db.SWith[approveArgs](`UPDATE asks SET approved_by = :user_id, requested_by = :user_id, scopes = :scopes,
 		budget_micros = NULL WHERE account_id = :account_id AND id = :id`)
-	wakeOfSession = db.Q[string](`UPDATE asks SET due_at = $3 WHERE account_id = $1 AND session_id = $2 AND state = 'pending'
-		AND claim IS NULL RETURNING id`)
-	wakeID = db.S(`UPDATE asks SET due_at = $3 WHERE account_id = $1 AND id = $2
-		AND state = 'pending' AND claim IS NULL AND due_at > $3`)
-	setSession = db.SWith[setSessionArgs](`UPDATE asks SET session_id = :session_id
-		WHERE account_id = :account_id AND id = :id AND claim = :claim`)
+	pendingOf  = db.Q[string](`SELECT id FROM asks WHERE account_id = $1 AND session_id = $2 AND state = 'pending' ORDER BY id`)
+	setSession = db.S(`UPDATE asks SET session_id = $3 WHERE account_id = $1 AND id = $2`)
 
 	// lockFirst locks the first of the asks of a task's runs, and mintedOf adds up the limits
 	// of the tasks that were minted for them all, in micro-dollars. One row stands for all: who
@@ -131,11 +114,6 @@ type approveArgs struct {
 	Scopes                db.JSON[[]string]
 }
 
-// setSessionArgs are the parameters of setSession.
-type setSessionArgs struct {
-	AccountID, ID, Claim, SessionID string
-}
-
 // settleArgs are the parameters of settle.
 type settleArgs struct {
 	AccountID, ID    string
@@ -145,31 +123,10 @@ type settleArgs struct {
 	TriagedAt        time.Time
 }
 
-// giveBackArgs are the parameters of giveBack.
-type giveBackArgs struct {
-	AccountID, ID, Claim string
-	DueAt                time.Time
-	Tries                int64
-}
-
-// renewArgs are the parameters of renew.
-type renewArgs struct {
-	AccountID, ID, Claim string
-	DueAt                time.Time
-}
-
-// takeDueArgs are the parameters of takeDue.
-type takeDueArgs struct {
-	Now, DueAt time.Time
-	Claim      string
-	Limit      int64
-}
-
 // insertArgs are the parameters of insert.
 type insertArgs struct {
 	row
 	Dedupe *string
-	DueAt  time.Time
 }
 
 // find reads an ask of tx.Account, and locks it if lock is set. It returns
@@ -319,15 +276,4 @@ func (r *row) wire() Ask {
 	}
 	out.TriagedAt = r.TriagedAt
 	return out
-}
-
-// longestWait is the longest that an ask waits for its next try.
-const longestWait = 30 * time.Minute
-
-var limitWaits = db.S(`UPDATE asks SET due_at = $1 WHERE state = 'pending' AND due_at > $2`)
-
-// ClockSetBack makes asks due whose next try is further away than longestWait.
-func ClockSetBack(tx *db.Tx) error {
-	_, err := limitWaits.Exec(tx, tx.Now, tx.Now.Add(longestWait))
-	return err
 }

@@ -136,8 +136,8 @@ type bench struct {
 // Page implements Pulls.
 func (*bench) Page(prID string) string { return "https://yard.example/" + prID }
 
-// Tended implements Pulls.
-func (b *bench) Tended(*db.Tx, string, string) (bool, error) { return !b.left.Load(), nil }
+// LookedAfter implements Pulls.
+func (b *bench) LookedAfter(*db.Tx, string, string) (bool, error) { return !b.left.Load(), nil }
 
 // hear takes what is told after a commit, by workers at the same time.
 func (b *bench) hear(take func()) {

@@ -52,8 +52,8 @@ func (y *yard) now() time.Time { return time.UnixMicro(y.clock.Load()).UTC() }
 
 func (y *yard) later(d time.Duration) { y.clock.Add(d.Microseconds()) }
 
-// Tended implements Pulls.
-func (*yard) Tended(*db.Tx, string, string) (bool, error) { return true, nil }
+// LookedAfter implements Pulls.
+func (*yard) LookedAfter(*db.Tx, string, string) (bool, error) { return true, nil }
 
 // Page implements Pulls.
 func (*yard) Page(prID string) string { return "https://yard.example/" + prID }

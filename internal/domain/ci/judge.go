@@ -27,8 +27,8 @@ type trial struct {
 
 // Pulls is the part of pull requests that checks need. All are of tx.Account.
 type Pulls interface {
-	// Tended tells whether a pull request is open, looked after, and at a head.
-	Tended(tx *db.Tx, prID, sha string) (bool, error)
+	// LookedAfter tells whether a pull request is open, looked after, and at a head.
+	LookedAfter(tx *db.Tx, prID, sha string) (bool, error)
 	// Page is the address of the page of a pull request.
 	Page(prID string) string
 }
@@ -59,8 +59,8 @@ func (s *Service) trials(ctx context.Context, r repo.Ref, h headRow, rules codeh
 	var now time.Time
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		out, now = nil, tx.Now
-		tended, err := s.Pulls.Tended(tx, h.PRID, h.SHA)
-		if err != nil || !tended {
+		lookedAfter, err := s.Pulls.LookedAfter(tx, h.PRID, h.SHA)
+		if err != nil || !lookedAfter {
 			return err
 		}
 		checks, err := checksOf.All(tx, h.RepoID, h.SHA)
@@ -292,7 +292,7 @@ type rerunner struct{ s *Service }
 
 // Still implements intent.Handler.
 func (h rerunner) Still(tx *db.Tx, c intent.Call[rerunArgs]) (bool, error) {
-	return h.s.Pulls.Tended(tx, c.Args.PRID, c.Args.SHA)
+	return h.s.Pulls.LookedAfter(tx, c.Args.PRID, c.Args.SHA)
 }
 
 // Do implements intent.Handler.

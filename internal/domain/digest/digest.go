@@ -5,7 +5,7 @@
 //   - digest.go: the types, and the time that a digest is about
 //   - gather.go: what goes into a digest
 //   - render.go: a digest as HTML, and as text
-//   - loop.go: the digests that are due
+//   - make.go: the digests that are due
 //   - ops.go: the capabilities
 //   - store.go, store_gather.go: its own statements, and those about the rows of others
 package digest
@@ -17,7 +17,7 @@ import (
 
 	"yardmaster/internal/calendar"
 	"yardmaster/internal/db"
-	"yardmaster/internal/event"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/needs"
 )
 
@@ -60,7 +60,7 @@ type Actors interface {
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB      *db.DB
-	Hub     *event.Hub
+	Due     *due.Kernel
 	Logger  *slog.Logger
 	Mails   Mails
 	Actors  Actors
@@ -71,14 +71,18 @@ type Needs struct {
 // Service has the capabilities of digests, and makes those that are due.
 type Service struct {
 	Needs
-	tidy db.Hourly
+	queue due.Entries
 }
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	n.Keep = cmp.Or(n.Keep, kept)
-	return &Service{Needs: n}
+	s := &Service{Needs: n}
+	s.queue = due.Register(n.Due, due.Queue[home]{
+		Name: "digests", Retry: due.Ladder{First: 10 * time.Second}, Load: load, Work: s.make, Open: open,
+	})
+	return s
 }
 
 // place finds the zone of an account. A node that does not know it goes by UTC.

@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/calendar"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/proof/seed"
@@ -92,11 +93,13 @@ func onBoth(t *testing.T, fn func(*yard)) {
 		y.set("2026-03-03T12:00:00Z") // a Tuesday
 		for i := range y.nodes {
 			y.nodes[i] = New(Needs{
-				DB: d, Hub: event.NewHub(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Mails: y,
+				DB: d, Due: duetest.New(d, event.NewHub()), Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Mails: y,
 				BaseURL: "https://yard.example", Actors: callers{},
 			})
 		}
+		people.Placed.On(d, y.nodes[0].Plan)
 		y.add(seed.Account{ID: "acme"}, seed.Repo{ID: "web", Account: "acme"}, seed.User{ID: "ada"})
+		y.plan("acme")
 		fn(y)
 	})
 }
@@ -115,11 +118,14 @@ func (y *yard) add(rows ...seed.Row) {
 
 // pass has both nodes look at once.
 func (y *yard) pass() {
-	var both sync.WaitGroup
-	for _, n := range y.nodes {
-		both.Go(func() { n.Pass(y.t.Context()) })
-	}
-	both.Wait()
+	y.t.Helper()
+	duetest.Pass(y.t.Context(), y.t, y.nodes[0].Due, y.nodes[1].Due)
+}
+
+// plan is what follows from a new account.
+func (y *yard) plan(accountID string) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) error { return people.Placed.Send(tx, accountID) })
 }
 
 func (y *yard) as() context.Context { return db.WithAccount(y.t.Context(), "acme") }
@@ -222,8 +228,9 @@ func TestKilledBetween(t *testing.T) {
 		y.add(seed.Pull{ID: "p", Account: "acme", Repo: "web", State: "merged", Merged: micros(y.t, "2026-03-04T07:00:00Z")})
 		y.set("2026-03-04T08:00:10Z")
 		y.fail = errors.New("killed")
-		y.nodes[0].Pass(y.t.Context())
+		duetest.Pass(y.t.Context(), y.t, y.nodes[0].Due)
 		y.want()
+		y.set("2026-03-04T08:00:30Z")
 		y.pass()
 		y.want("daily 2026-03-04 2026-03-03T08:00:00Z 2026-03-04T08:00:00Z")
 		if len(y.mails) != 1 {
@@ -240,7 +247,6 @@ func TestClockSetBack(t *testing.T) {
 		y.set("2026-03-04T08:00:10Z")
 		y.pass()
 		y.set("2026-03-03T20:00:00Z")
-		y.write(ClockSetBack)
 		y.pass()
 		y.set("2026-03-04T08:00:10Z")
 		y.pass()
@@ -315,6 +321,7 @@ func TestContent(t *testing.T) {
 			seed.Spend{Account: "acme", Session: "s1", Minute: *before, Calls: 9, Micros: &cost},
 		)
 		y.set("2026-03-04T08:00:10Z")
+		y.plan("rival")
 		y.pass()
 		d := y.newest()
 		c := d.Content

@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/event"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/proof/seed"
@@ -58,7 +59,7 @@ func killable(t *testing.T, dsn, at, step string) *Service {
 	d := dbtest.Open(t, dsn, db.Options{Clock: y.now})
 	hub := event.NewHub()
 	return New(Needs{
-		DB: d, Hub: hub, Logger: slog.New(slog.DiscardHandler), BaseURL: "https://yard.example",
+		DB: d, Due: duetest.New(d, hub), Logger: slog.New(slog.DiscardHandler), BaseURL: "https://yard.example",
 		Mails: post{&mail.Outbox{DB: d, Hub: hub, Ring: seal.New()}, step}, Actors: callers{},
 	})
 }
@@ -74,7 +75,7 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	const due = "2026-03-04T08:00:10Z"
 	if step := os.Getenv(envStep); step != "" {
-		killable(t, os.Getenv(envDSN), due, step).Pass(t.Context())
+		duetest.Pass(t.Context(), t, killable(t, os.Getenv(envDSN), due, step).Due)
 		t.Fatal("it lives")
 	}
 	self, err := os.Executable()
@@ -88,13 +89,15 @@ func TestKilled(t *testing.T) {
 				dsn := dbtest.DSN(t, e)
 				before := killable(t, dsn, "2026-03-03T12:00:00Z", "")
 				if err := before.DB.Write(db.WithAccount(t.Context(), "acme"), func(tx *db.Tx) error {
-					return seed.Add(tx, seed.Account{ID: "acme"}, seed.Repo{ID: "web", Account: "acme"},
+					if err := seed.Add(tx, seed.Account{ID: "acme"}, seed.Repo{ID: "web", Account: "acme"},
 						seed.Pull{ID: "p", Account: "acme", Repo: "web", Number: 7, Title: "x", State: "merged",
-							Merged: micros(t, "2026-03-03T13:00:00Z")})
+							Merged: micros(t, "2026-03-03T13:00:00Z")}); err != nil {
+						return err
+					}
+					return before.Plan(tx, "acme")
 				}); err != nil {
 					t.Fatal(err)
 				}
-				before.Pass(t.Context()) // notes when digests are due
 				cmd := exec.CommandContext(t.Context(), self, "-test.run", "^TestKilled$")
 				cmd.Env = append(os.Environ(), envStep+"="+step, envDSN+"="+dsn)
 				out, err := cmd.CombinedOutput()
@@ -104,7 +107,7 @@ func TestKilled(t *testing.T) {
 				}
 				next := killable(t, dsn, "2026-03-04T08:01:00Z", "")
 				for range 2 {
-					next.Pass(t.Context())
+					duetest.Pass(t.Context(), t, next.Due)
 				}
 				if err := next.DB.Read(t.Context(), func(tx *db.Tx) error {
 					digests, err := countDigests.One(tx)

@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 )
@@ -47,42 +48,12 @@ var (
 		ToAt   time.Time
 	}](`SELECT period, to_at FROM digests WHERE account_id = $1 AND kind = $2 ORDER BY period DESC LIMIT 1`)
 	list   = db.Q[headRow](`SELECT ` + headColumns + ` FROM digests WHERE account_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2`)
-	forget = db.S(`DELETE FROM digests WHERE created_at < $1`)
+	forget = db.S(`DELETE FROM digests WHERE account_id = $1 AND created_at < $2`)
 
-	// unplanned finds accounts of which no digest is due, or at the hour of another zone.
-	unplanned = db.Q[placeRow](`SELECT a.id, a.zone FROM accounts a WHERE NOT EXISTS (SELECT 1 FROM digest_dues d
-		WHERE d.account_id = a.id AND d.kind = 'weekly' AND d.zone = a.zone) ORDER BY a.id LIMIT $1`)
-	plan = db.SWith[dueRow](`INSERT INTO digest_dues (account_id, kind, zone, due_at) VALUES (:account_id, :kind, :zone, :due_at)
-		ON CONFLICT (account_id, kind) DO UPDATE SET zone = excluded.zone, due_at = excluded.due_at`)
-	// due finds the digests that are due, behind a place in their order.
-	due = db.QWith[dueArgs, dueRow](`SELECT account_id, kind, zone, due_at FROM digest_dues
-		WHERE due_at <= :now AND (due_at, account_id, kind) > (:due_at, :account_id, :kind) ORDER BY due_at, account_id, kind LIMIT :most`)
-	// move fails to change a row that another node has moved.
-	move = db.SWith[moveArgs](`UPDATE digest_dues SET due_at = :to
-		WHERE account_id = :account_id AND kind = :kind AND zone = :zone AND due_at = :due_at`)
-	unplan = db.S(`UPDATE digest_dues SET zone = '' WHERE due_at > $1`)
+	homeOf   = db.Q[home](`SELECT zone, created_at FROM accounts WHERE id = $1`)
+	openKeys = db.Q[due.Open](`SELECT a.id || '/' || k.kind AS key, a.id AS account FROM accounts a
+		CROSS JOIN (SELECT 'daily' AS kind UNION ALL SELECT 'weekly' AS kind) k LIMIT $1`)
 )
-
-type placeRow struct{ ID, Zone string }
-
-// dueRow is a digest that is to be made at an instant, in microseconds.
-type dueRow struct {
-	AccountID, Kind, Zone string
-	DueAt                 int64
-}
-
-// dueArgs are the parameters of due.
-type dueArgs struct {
-	dueRow
-	Now  int64
-	Most int
-}
-
-// moveArgs are the parameters of move.
-type moveArgs struct {
-	dueRow
-	To int64
-}
 
 // find reads a digest of tx.Account. It returns fault.NotFound in the same words for an id
 // that is unknown, foreign or malformed.
@@ -99,10 +70,3 @@ func find(tx *db.Tx, digestID string) (row, error) {
 
 // heads reads the newest digests of tx.Account.
 func heads(tx *db.Tx, p op.PageIn) ([]headRow, error) { return list.All(tx, tx.Account, p.Size()) }
-
-// ClockSetBack has the next digest of each account found anew. One that was made is not
-// made again: there is one of its period.
-func ClockSetBack(tx *db.Tx) error {
-	_, err := unplan.Exec(tx, tx.Now)
-	return err
-}

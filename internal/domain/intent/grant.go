@@ -24,11 +24,11 @@ func (s *Service) ask(tx *db.Tx, w row, failure error) error {
 	return s.giveUp(tx, w, failure)
 }
 
-// Hurry makes the intents of repositories due that wait for their next try: their owner
+// RetryNow makes the intents of repositories due that wait for their next try: their owner
 // has granted the App another set of permissions.
-func Hurry(tx *db.Tx, hub *event.Hub, repoIDs []string) error {
+func RetryNow(tx *db.Tx, hub *event.Hub, repoIDs []string) error {
 	for _, id := range repoIDs {
-		if _, err := hurry.Exec(tx, id, tx.Micros()); err != nil {
+		if _, err := retryNow.Exec(tx, id, tx.Micros()); err != nil {
 			return err
 		}
 	}

@@ -206,7 +206,7 @@ func next(w row, now time.Time, err error) (after time.Duration, limited, final 
 	case errors.Is(err, codehost.ErrGone), errors.Is(err, codehost.ErrUnknownHost):
 		after = longest // the host may let the server in again
 	case ungranted(err):
-		after = longest // or until it is granted, see Hurry
+		after = longest // or until it is granted, see RetryNow
 	default:
 		return 0, false, true
 	}

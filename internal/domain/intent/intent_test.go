@@ -355,7 +355,7 @@ func TestUngranted(t *testing.T) {
 		if got := y.words(); len(got) != 0 {
 			y.t.Errorf("before it is granted: %q", got)
 		}
-		y.write(func(tx *db.Tx) error { return Hurry(tx, y.Hub, []string{"r1"}) })
+		y.write(func(tx *db.Tx) error { return RetryNow(tx, y.Hub, []string{"r1"}) })
 		y.Pass(y.ctx)
 		if got := y.words(); !slices.Equal(got, []string{"first"}) {
 			y.t.Errorf("after it is granted: %q", got)

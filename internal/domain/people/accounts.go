@@ -2,6 +2,7 @@ package people
 
 import (
 	"yardmaster/internal/db"
+	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 )
 
@@ -38,8 +39,14 @@ func Zone(tx *db.Tx, accountID string) (string, error) { return zoneOf.One(tx, a
 // SetZone sets the zone that Zone returns. It returns false if it is that already.
 func SetZone(tx *db.Tx, accountID, zone string) (bool, error) {
 	n, err := setZone.Exec(tx, accountID, zone)
-	return n > 0, err
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, Placed.Send(tx, accountID)
 }
+
+// Placed is sent with the id of an account.
+var Placed = event.DeclareSignal[string]("account.placed", "An account was made, or has another time zone.")
 
 // SpendCap returns the operator's cap on the monthly spending of an account, in
 // micro-dollars; nil means the default. It returns db.ErrNoRows if there is no such

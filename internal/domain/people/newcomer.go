@@ -56,7 +56,7 @@ func Found(tx *db.Tx, u User, passwordHash, accountID, accountLogin string, seat
 
 // open makes an account with an owner.
 func open(tx *db.Tx, ownerID string, a Account, seats int) error {
-	if _, err := insertAccount.Exec(tx, insertAccountArgs{Account: a, Seats: seats, CreatedAt: tx.Micros()}); err != nil {
+	if err := openRow(tx, a, seats); err != nil {
 		return err
 	}
 	_, err := Join(tx, a.ID, ownerID, policy.Owner)
@@ -131,8 +131,12 @@ func OpenAccount(tx *db.Tx, wish string, seats int) (accountID string, err error
 		return "", err
 	}
 	accountID = id.New()
-	_, err = insertAccount.Exec(tx, insertAccountArgs{
-		Account: Account{accountID, login, KindOrganization, TierSelfHosted}, Seats: seats, CreatedAt: tx.Micros(),
-	})
-	return accountID, err
+	return accountID, openRow(tx, Account{accountID, login, KindOrganization, TierSelfHosted}, seats)
+}
+
+func openRow(tx *db.Tx, a Account, seats int) error {
+	if _, err := insertAccount.Exec(tx, insertAccountArgs{Account: a, Seats: seats, CreatedAt: tx.Micros()}); err != nil {
+		return err
+	}
+	return Placed.Send(tx, a.ID)
 }

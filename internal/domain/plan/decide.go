@@ -113,7 +113,7 @@ func (s *Service) stop(tx *db.Tx, p *row, n *net) (PlanCancelled, error) {
 		out.Stopped = append(out.Stopped, t.ID)
 		return s.Tasks.Cancel(tx, &t)
 	}
-	children, err := task.MindersOfPlan(tx, p.ID)
+	children, err := task.PullTasksOfPlan(tx, p.ID)
 	if err != nil {
 		return out, err
 	}

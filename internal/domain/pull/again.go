@@ -102,5 +102,5 @@ func (s *Service) stopWork(tx *db.Tx, pr row) error {
 	if _, err := stopRound.Exec(tx, now); err != nil || pr.BabysitTask == nil {
 		return err
 	}
-	return MinderUnneeded.Send(tx, *pr.BabysitTask)
+	return TaskUnneeded.Send(tx, *pr.BabysitTask)
 }

@@ -105,7 +105,7 @@ type Refusal struct{ RepoID, Permission string }
 // Ungranted is sent each time that a merge is refused for such a permission.
 var Ungranted = event.DeclareSignal[Refusal]("pull.ungranted", "A merge waits for a permission that is yet to be granted.")
 
-// ungranted has an order wait until a permission is granted, see Hurry. That is no try.
+// ungranted has an order wait until a permission is granted, see RetryNow. That is no try.
 func (s *Service) ungranted(tx *db.Tx, d dueRow, pr row, permission string) error {
 	why := ungrantedWords + permission + "."
 	if _, err := waitHost.Exec(tx, putOffArgs{d.ID, d.Claim, db.Micros(tx.Now.Add(longestWait)), why}); err != nil {
@@ -114,11 +114,11 @@ func (s *Service) ungranted(tx *db.Tx, d dueRow, pr row, permission string) erro
 	return Ungranted.Send(tx, Refusal{pr.RepoID, permission})
 }
 
-// Hurry makes the merges due that wait in repositories of tx.Account for their next try:
+// RetryNow makes the merges due that wait in repositories of tx.Account for their next try:
 // their owner has granted more. Those that wait for a limit of the host wait on.
-func (s *Service) Hurry(tx *db.Tx, repoIDs []string) error {
+func (s *Service) RetryNow(tx *db.Tx, repoIDs []string) error {
 	for _, repoID := range repoIDs {
-		if _, err := hurryMerges.Exec(tx, repoID, tx.Micros(), limited); err != nil {
+		if _, err := retryMerges.Exec(tx, repoID, tx.Micros(), limited); err != nil {
 			return err
 		}
 	}

@@ -369,7 +369,7 @@ func TestMergeWaitsForAGrant(t *testing.T) {
 		if pr := y.row(prID); pr.State != Open {
 			t.Errorf("%s before it is due", pr.State)
 		}
-		y.write(func(tx *db.Tx) error { return y.Hurry(tx, []string{y.repo}) })
+		y.write(func(tx *db.Tx) error { return y.RetryNow(tx, []string{y.repo}) })
 		y.pass(0)
 		if pr := y.row(prID); pr.State != Merged {
 			t.Errorf("%s after the grant", pr.State)

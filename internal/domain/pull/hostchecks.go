@@ -44,8 +44,8 @@ func (s *Service) HostChecked(tx *db.Tx, e HostEnd) error {
 	return nil
 }
 
-// Tended tells whether a pull request of tx.Account is open, looked after, and at a head.
-func Tended(tx *db.Tx, prID, sha string) (bool, error) {
+// LookedAfter tells whether a pull request of tx.Account is open, looked after, and at a head.
+func LookedAfter(tx *db.Tx, prID, sha string) (bool, error) {
 	pr, ok, err := byID.Maybe(tx, tx.Account, prID)
 	return ok && pr.State == Open && pr.Babysit != BabysitOff && pr.AbandonedAt == nil && pr.HeadSHA == sha, err
 }

@@ -432,7 +432,7 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 	})
 }
 
-// stopMinder ends a check or round of a pull request that has ended or was abandoned.
-func (s *Service) stopMinder(ctx context.Context, m found) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error { return MinderUnneeded.Send(tx, m.ID) })
+// stopTask ends a check or round of a pull request that has ended or was abandoned.
+func (s *Service) stopTask(ctx context.Context, m found) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error { return TaskUnneeded.Send(tx, m.ID) })
 }

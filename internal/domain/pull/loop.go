@@ -32,7 +32,7 @@ func (s *Service) Loop(ctx context.Context) error {
 // the others.
 func (s *Service) Pass(ctx context.Context) {
 	each(ctx, s, "read the facts of a pull request", all(factsDue), s.readFacts)
-	each(ctx, s, "stop a check or round", all(idleMinders), s.stopMinder)
+	each(ctx, s, "stop a check or round", all(idleTasks), s.stopTask)
 	each(ctx, s, "look at a head", all(unlooked), s.lookAtHead)
 	each(ctx, s, "move a pull request on", func(tx *db.Tx) ([]found, error) { return toMove.All(tx, tx.Micros()) }, s.moveDue)
 	each(ctx, s, "drop the branch of a round", all(untidy), s.tidy)

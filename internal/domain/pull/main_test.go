@@ -158,12 +158,14 @@ func (checks) AtHost(tx *db.Tx, repoID, sha string) (HostFailure, bool, error) {
 	return HostFailure(f), ok, err
 }
 
-// tended implements ci.Pulls.
-type tended struct{}
+// checkPulls implements ci.Pulls.
+type checkPulls struct{}
 
-func (tended) Page(prID string) string { return PageAt("", prID) }
+func (checkPulls) Page(prID string) string { return PageAt("", prID) }
 
-func (tended) Tended(tx *db.Tx, prID, sha string) (bool, error) { return Tended(tx, prID, sha) }
+func (checkPulls) LookedAfter(tx *db.Tx, prID, sha string) (bool, error) {
+	return LookedAfter(tx, prID, sha)
+}
 
 // silent implements ci.Logs: no run has said anything.
 type silent struct{}
@@ -276,7 +278,7 @@ func open(t *testing.T, e db.Engine) *yard {
 		DB: d, Hub: event.NewHub(), Due: duetest.New(d, event.NewHub()), Logger: slog.New(slog.DiscardHandler), Hosts: hosts,
 		Tasks: tasks{y}, Logs: silent{},
 		Objects: blob.NewFolder(t.TempDir(), "http://host", seal.New(), time.Now),
-		Pulls:   tended{},
+		Pulls:   checkPulls{},
 		Intents: intent.New(intent.Needs{DB: d, Hub: event.NewHub(), Hosts: served(y.host), Logger: slog.New(slog.DiscardHandler)}),
 	})
 	y.Service = New(Needs{
@@ -292,7 +294,7 @@ func open(t *testing.T, e db.Engine) *yard {
 	}
 	ci.Ended.On(d, func(tx *db.Tx, e ci.End) error { return y.CheckEnded(tx, CheckEnd(e)) })
 	MergedEvent.On(d, func(tx *db.Tx, e event.Event[mergedData]) error { return tell("event")(tx, e.Subject.ID) })
-	MinderUnneeded.On(d, func(tx *db.Tx, task string) error {
+	TaskUnneeded.On(d, func(tx *db.Tx, task string) error {
 		tx.AfterCommit(func() { y.stopped = append(y.stopped, task) })
 		_, err := seed.CancelTask.Exec(tx, task)
 		return err

@@ -273,7 +273,7 @@ var (
 		would = CASE WHEN :base_sha = '' THEN would ELSE :would END, had = CASE WHEN :base_sha = '' THEN had ELSE :had END,
 		looked_sha = CASE WHEN :again = '' THEN looked_sha ELSE '' END
 		WHERE id = :id`)
-	idleMinders = db.Q[found](`SELECT t.account_id, t.id FROM pulls p JOIN tasks t ON t.pr_id = p.id AND t.kind IN ('ci', 'babysit', 'review')
+	idleTasks = db.Q[found](`SELECT t.account_id, t.id FROM pulls p JOIN tasks t ON t.pr_id = p.id AND t.kind IN ('ci', 'babysit', 'review')
 		AND t.status IN ('pending', 'held', 'claimed', 'running')
 		WHERE p.state <> 'open' OR p.abandoned_at IS NOT NULL LIMIT 50`)
 	setClean = db.S(`UPDATE pulls SET mergeable = $2, updated_at = $3 WHERE id = $1`)

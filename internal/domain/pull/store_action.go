@@ -13,7 +13,7 @@ var (
 	// isBase tells whether a branch is the base of open pull requests.
 	openToBase  = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND base_ref = $3 AND state = 'open' ORDER BY id`)
 	isBase      = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND repo_id = $2 AND base_ref = $3 AND state = 'open')`)
-	hurryMerges = db.S(`UPDATE pull_actions SET due_at = $2 WHERE kind = 'merge' AND state = 'approved' AND due_at > $2
+	retryMerges = db.S(`UPDATE pull_actions SET due_at = $2 WHERE kind = 'merge' AND state = 'approved' AND due_at > $2
 		AND COALESCE(error, '') <> $3 AND pr_id IN (SELECT id FROM pulls WHERE repo_id = $1 AND state = 'open')`)
 	openOthers = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE account_id = $1 AND pr_id = $2 AND kind <> 'merge'
 		AND state = 'pending' ORDER BY requested_at, id`)

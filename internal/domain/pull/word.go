@@ -18,9 +18,9 @@ const (
 
 var errFork = fault.Reason("fork", "Its branch is in another repository, where agents never push.")
 
-// tended locks an open pull request that agents may look after. It fails with the reasons
+// lockLookedAfter locks an open pull request that agents may look after. It fails with the reasons
 // pr_not_open, repo_disabled, fork and default_branch.
-func (s *Service) tended(tx *db.Tx, prID string) (pr row, r repo.Ref, err error) {
+func (s *Service) lockLookedAfter(tx *db.Tx, prID string) (pr row, r repo.Ref, err error) {
 	pr, ok, err := lock(tx, prID)
 	if err != nil {
 		return pr, r, err
@@ -136,7 +136,7 @@ func (s *Service) armed(tx *db.Tx, r repo.Ref, pr row) error {
 // asked for it. It fails with the reasons pr_not_open, repo_disabled, fork,
 // default_branch and round_under_way.
 func (s *Service) Watch(tx *db.Tx, prID, by string) error {
-	pr, _, err := s.tended(tx, prID)
+	pr, _, err := s.lockLookedAfter(tx, prID)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (s *Service) Unwatch(tx *db.Tx, prID, by string) error {
 		return err
 	}
 	if pr.BabysitTask != nil { // after the row has let go of it: its end is no end of a round any more
-		if err := MinderUnneeded.Send(tx, *pr.BabysitTask); err != nil {
+		if err := TaskUnneeded.Send(tx, *pr.BabysitTask); err != nil {
 			return err
 		}
 	}
@@ -211,7 +211,7 @@ func (s *Service) unask(tx *db.Tx, pr row) error {
 // does not change. It fails with the reasons pr_not_open, repo_disabled, fork,
 // round_under_way, up_to_date, unknown and spent, and with the faults of Tasks.Repair.
 func (s *Service) TakeBase(tx *db.Tx, prID string) error {
-	pr, r, err := s.tended(tx, prID)
+	pr, r, err := s.lockLookedAfter(tx, prID)
 	if err != nil {
 		return err
 	}

@@ -28,8 +28,8 @@ const (
 	maxNamed     = 3    // paths that a hold names
 )
 
-// Foresight asks the code host. Both methods are called outside of transactions.
-type Foresight interface {
+// Commits asks the code host. Both methods are called outside of transactions.
+type Commits interface {
 	// Changes lists the paths that a commit changes since it left the default
 	// branch.
 	Changes(ctx context.Context, repoID, sha string) (paths []string, err error)
@@ -74,9 +74,9 @@ func (s *Service) Ask(ctx context.Context, o Outlook) error {
 		var paths []string
 		var err error
 		if q.b == "" {
-			paths, err = s.Foresight.Changes(ctx, q.repoID, q.a)
+			paths, err = s.Commits.Changes(ctx, q.repoID, q.a)
 		} else {
-			paths, err = s.Foresight.Conflicts(ctx, q.repoID, q.a, q.b)
+			paths, err = s.Commits.Conflicts(ctx, q.repoID, q.a, q.b)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()

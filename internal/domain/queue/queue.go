@@ -69,7 +69,7 @@ type Needs struct {
 	Repos     task.Repos
 	Templates Templates
 	Related   Related
-	Foresight Foresight
+	Commits   Commits
 }
 
 // Service answers for the queues of all accounts. It is the task.Queue of the program.

@@ -52,7 +52,7 @@ func each(t *testing.T, fn func(f *fixture)) {
 			hub := event.NewHub()
 			f.Service = New(Needs{
 				DB: d, Hub: hub, Most: task.Uncapped, DefaultTemplate: "default",
-				Repos: &f.others, Templates: &f.others, Related: &f.others, Foresight: &f.host,
+				Repos: &f.others, Templates: &f.others, Related: &f.others, Commits: &f.host,
 			})
 			f.tasks = task.New(task.Needs{Tracker: task.NoTracker{},
 				DB: d, Hub: hub, DefaultTemplate: "default", Repos: &f.others, Templates: &f.others, Related: &f.others, Queue: f.Service,

@@ -57,7 +57,7 @@ func (y *yard) ByID(*db.Tx, string) (Repo, bool, error)           { return y.rep
 func (y *yard) Busy(*db.Tx, string) (bool, error)                 { return y.busy, nil }
 
 func (y *yard) File(tx *db.Tx, f Filing) (string, error) {
-	a, _, err := ask.File(tx, y.nodes[0].Due.Hub, ask.Filing{
+	a, _, err := ask.File(tx, ask.Filing{
 		RepoIDs: []string{f.RepoID}, Title: f.Title, Body: f.Body, Labels: f.Labels, Source: ask.FromSchedule, DedupeKey: f.Key,
 		By: f.By, UserID: f.UserID, Scopes: f.Scopes,
 	})

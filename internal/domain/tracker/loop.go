@@ -77,7 +77,7 @@ func (s *Service) carry(ctx context.Context, j due.Job[wanted]) due.Outcome {
 	}
 	badKey := errors.Is(failure, linear.ErrKey)
 	if badKey {
-		after = longest // or until another key is given, see hurry
+		after = longest // or until another key is given, see retryNow
 	}
 	refusesKey := func(tx *db.Tx) error {
 		if !badKey {
@@ -112,8 +112,8 @@ func final(i wanted, tries int, after time.Duration) bool {
 	return i.at.Add(max(after, ladder.After(tries))).Sub(i.CreatedAt) > giveUp
 }
 
-// hurry has the issues of tx.Account that wait after a failure tried at once.
-func (s *Service) hurry(tx *db.Tx) error {
+// retryNow has the issues of tx.Account that wait after a failure tried at once.
+func (s *Service) retryNow(tx *db.Tx) error {
 	all, err := failing.All(tx, tx.Account)
 	for _, issueID := range all {
 		s.queue.Hurry(tx, issueID)

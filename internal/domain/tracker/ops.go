@@ -106,7 +106,7 @@ func (s *Service) set(ctx context.Context, in setIn) (out Connection, err error)
 		if err != nil {
 			return err
 		}
-		if err := s.hurry(tx); err != nil {
+		if err := s.retryNow(tx); err != nil {
 			return err
 		}
 		r, err := byAccount.One(tx, tx.Account)
@@ -131,7 +131,7 @@ func (s *Service) delete(ctx context.Context, _ op.None) (out Deleted, err error
 		if out = (Deleted{Deleted: n > 0}); err != nil || n == 0 {
 			return err
 		}
-		if err := s.hurry(tx); err != nil { // they fail, and people hear of it
+		if err := s.retryNow(tx); err != nil { // they fail, and people hear of it
 			return err
 		}
 		return removedEvent.Record(tx, event.Subject{ID: tx.Account}, event.None{})

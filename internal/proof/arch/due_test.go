@@ -12,9 +12,7 @@ import (
 var ownDue = map[string]string{
 	"due":                "the queue of all queues",
 	"account_measures":   "one measure an account and hour: rows that never end",
-	"asks":               "not converted: a claim that is renewed, of a judge",
 	"ci_tidying":         "one row: when old evidence is forgotten next",
-	"digest_dues":        "not converted: planned for accounts that are new or have another zone",
 	"event_cursors":      "the place of a reader in the record, which one node has at a time",
 	"host_intents":       "not converted: lines of an object, ranks, limits of the host",
 	"host_redeliveries":  "one row a host: when it is asked next what was lost",
@@ -26,6 +24,7 @@ var ownDue = map[string]string{
 
 	// Columns that older releases read and write; a later release drops them.
 	"artifacts":       "converted in 0580",
+	"asks":            "converted in 0611",
 	"backlog_imports": "converted in 0376",
 	"approval_mails":  "converted in 0373",
 	"ci_logs":         "converted in 0371",

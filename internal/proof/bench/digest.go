@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/actor"
 	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/event"
@@ -83,8 +84,11 @@ func digestsOn(ctx context.Context, b *bench, e db.Engine) (err error) {
 		return err
 	}
 	var mails letters
-	s := digest.New(digest.Needs{DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Mails: &mails, BaseURL: "http://yard",
-		Actors: actor.New(actor.Needs{DB: d})})
+	log := slog.New(slog.DiscardHandler)
+	s := digest.New(digest.Needs{
+		DB: d, Due: due.New(due.Config{DB: d, Hub: event.NewHub(), Logger: log}), Logger: log, Mails: &mails, BaseURL: "http://yard",
+		Actors: actor.New(actor.Needs{DB: d}),
+	})
 	day := int64(24 * time.Hour / time.Microsecond)
 	err = d.Write(ctx, func(tx *db.Tx) error {
 		if _, err := newAccount.Exec(tx); err != nil {
@@ -110,18 +114,21 @@ func digestsOn(ctx context.Context, b *bench, e db.Engine) (err error) {
 				}
 			}
 		}
-		_, err := analyze.Exec(tx)
-		return err
+		if _, err := analyze.Exec(tx); err != nil {
+			return err
+		}
+		return s.Plan(tx, "a")
 	})
 	if err != nil {
 		return err
 	}
-	s.Pass(ctx) // notes when the first is due
 	var took []time.Duration
 	for round := range toldRounds + 1 {
 		at = at.Add(24 * time.Hour)
 		began := time.Now()
-		s.Pass(ctx)
+		if err := s.Due.Drain(ctx); err != nil {
+			return err
+		}
 		if took = append(took, time.Since(began)); mails.n < round+1 {
 			return fmt.Errorf("%d mails after %d days", mails.n, round+1)
 		}

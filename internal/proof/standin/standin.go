@@ -21,7 +21,7 @@ type Others interface {
 	task.Related
 	queue.Templates
 	queue.Related
-	queue.Foresight
+	queue.Commits
 }
 
 // Services makes the services of tasks and of their queue on d, and has the queue count
@@ -31,7 +31,7 @@ func Services(d *db.DB, hub *event.Hub, repos task.Repos, others Others) (*task.
 	task.QueueChanged.On(d, queue.Count)
 	q := queue.New(queue.Needs{
 		DB: d, Hub: hub, Most: task.Uncapped, DefaultTemplate: "default", Repos: repos, Templates: others, Related: others,
-		Foresight: others,
+		Commits: others,
 	})
 	return task.New(task.Needs{Tracker: task.NoTracker{},
 		DB: d, Hub: hub, DefaultTemplate: "default", Repos: repos, Templates: others, Related: others, Queue: q,

@@ -12,10 +12,10 @@ import (
 	"yardmaster/internal/domain/repo"
 )
 
-// overheard reads what people have said about an open pull request since a time: comments
+// readSaid reads what people have said about an open pull request since a time: comments
 // and reviews of every pull request, and the threads of those that agents look after. It
 // may have been delivered; a command and a review count once, however they come to be known.
-func (h HostEvents) overheard(ctx context.Context, r repo.Ref, number int64, since time.Time) error {
+func (h HostEvents) readSaid(ctx context.Context, r repo.Ref, number int64, since time.Time) error {
 	var prID string
 	open, watched := false, false
 	err := h.DB.Read(ctx, func(tx *db.Tx) error {

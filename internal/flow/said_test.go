@@ -83,7 +83,7 @@ func (c *chatty) ReadThreads(_ context.Context, _ repo.Ref, _ string, number int
 // What was said about an open pull request since the last sweep is heard, in its threads if
 // agents look after it: here a stop in the conversation of both, and a rebase in a thread of
 // the first. A command counts once, also if it was delivered.
-func TestOverheard(t *testing.T) {
+func TestSaidIsRead(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		c := &chatty{}
