@@ -88,7 +88,7 @@ export function Timeline(p: { id: string }) {
   const one = useOne<TaskTimeline>(p.id + "time", (signal) => runTimeline({ id: p.id }, { signal })),
     again = () => void one.load();
   useAgain("tasks", p.id, again);
-  useAgain("prs", undefined, again);
+  useAgain("prs", (x) => x.op !== "remove" && x.row.task_id === p.id, again);
   const t = one.value.value;
   if (!t?.phases.some((x) => x.run_id)) return null; // nothing has begun
   const now = Date.parse(t.at),
