@@ -20,6 +20,17 @@ type Stay struct {
 	CostMicros *int64
 }
 
+// Way is when a task was filed, and when it ended.
+type Way struct {
+	CreatedAt  time.Time
+	FinishedAt *time.Time
+}
+
+var way = db.Q[Way](`SELECT created_at, finished_at FROM tasks WHERE account_id = $1 AND id = $2`)
+
+// WayOf is the way of a task of tx.Account; false: there is no such task.
+func WayOf(tx *db.Tx, taskID string) (Way, bool, error) { return way.Maybe(tx, tx.Account, taskID) }
+
 // stays are the runs of a task and those of the tasks about the pull request that it made: its
 // checks, reviews and repairs.
 var (

@@ -7,7 +7,6 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/measure"
-	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/money"
@@ -58,7 +57,7 @@ func (s *Service) timeline(ctx context.Context, in timelineIn) (out Timeline, er
 		if !id.Valid(in.ID) {
 			return fault.Missing("task")
 		}
-		t, ok, err := task.Get(tx, tx.Account, in.ID)
+		t, ok, err := measure.WayOf(tx, in.ID)
 		if err != nil || !ok {
 			if err == nil {
 				err = fault.Missing("task")
@@ -69,7 +68,7 @@ func (s *Service) timeline(ctx context.Context, in timelineIn) (out Timeline, er
 		if err != nil {
 			return err
 		}
-		out = Timeline{TaskID: t.ID, FiledAt: t.CreatedAt, EndedAt: t.FinishedAt, At: tx.Now, Phases: []Phase{}, Parts: []Part{}}
+		out = Timeline{TaskID: in.ID, FiledAt: t.CreatedAt, EndedAt: t.FinishedAt, At: tx.Now, Phases: []Phase{}, Parts: []Part{}}
 		for _, r := range runs {
 			out.Phases = append(out.Phases, ofRun(r)...)
 		}
@@ -88,7 +87,7 @@ func (s *Service) timeline(ctx context.Context, in timelineIn) (out Timeline, er
 
 // ofRun are the phases of a run: the wait for a box, the checkout, and the work.
 func ofRun(r measure.Stay) []Phase {
-	works := map[string]string{task.KindCI: "checks", task.KindReview: "review", task.KindBabysit: "repair"}[r.Kind]
+	works := map[string]string{"ci": "checks", "review": "review", "babysit": "repair"}[r.Kind]
 	if works == "" {
 		works = "agent"
 	}
