@@ -59,6 +59,7 @@ var groups = map[string]string{
 	"project":                "Repositories, their policy files and their switches.",
 	"project_secret":         "Values that the agents of one repository are given and that nobody reads back.",
 	"review":                 "What agents find when they review pull requests.",
+	"run":                    "Where the time of a task went.",
 	"schedule":               "Asks that are filed again and again, at set times.",
 	"secret":                 "Values that agents are given and that nobody reads back.",
 	"self":                   "What belongs to a person and not to an account.",

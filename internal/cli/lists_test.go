@@ -191,9 +191,9 @@ func TestTasksOnANarrowTerminal(t *testing.T) {
 		"holds": [{"reason": "needs_person"}], "budget": {"spent": "1.25"}}]}`})
 	p := f.person(t)
 	p.cols = 80
-	p.holds("task list", 0, "WAITS FOR", "needs person", "COST", "$1.25", "Have the", "!KIND", "!REPOSITORY")
-	p.cols = 64 // the age goes before what it costs
-	p.holds("task list", 0, "WAITS FOR", "needs person", "COST", "$1.25", "Have the", "!AGE")
+	p.holds("task list", 0, "WAITS FOR", "a person", "COST", "$1.25", "Have the", "!KIND", "!REPOSITORY")
+	p.cols = 58 // the age goes before what it costs
+	p.holds("task list", 0, "WAITS FOR", "a person", "COST", "$1.25", "Have the", "!AGE")
 }
 
 // What belongs to something else is picked by way of that.

@@ -25,6 +25,7 @@ import (
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
+	"yardmaster/internal/money"
 	"yardmaster/internal/terminal"
 )
 
@@ -184,7 +185,7 @@ func writeStatus(w io.Writer, b []byte) error {
 	number("merged in 24 h", object.Text(counts["merged_prs_24h"]))
 	switch cost := object.Text(spending["cost_usd"]); {
 	case cost != "":
-		number("spent in the last hour", "$"+cost)
+		number("spent in the last hour", money.Shown(cost))
 	case object.Text(spending["sessions"]) != "" && object.Text(spending["sessions"]) != "0":
 		number("spent in the last hour", "–") // no call has a known price
 	}

@@ -56,6 +56,8 @@ func taskCommands() []tree.Command {
 		act.Act{Words: "task retry", Args: "ID", Summary: "end its wait before the next try", Op: "task.retry_now",
 			Of: task, Done: "It is tried again now.",
 			Next: "Follow it with: yardmaster task watch {id}"},
+		act.Act{Words: "task timeline", Args: "ID", Summary: "where its time went: queue, agent, checks, review, people",
+			Op: "run.timeline", Of: task, Examples: []string{"yardmaster task timeline @last"}},
 		act.Act{Words: "task report", Args: "ID", Summary: "what a task delivered", Op: "task.result", Of: task,
 			Plainly: func(_ context.Context, _ *client.Client, answer map[string]any) {
 				answer["report_md"] = map[any]any{"report_md": "a report file", "final_turn": "the agent's last turn"}[answer["report_md"]]

@@ -85,7 +85,7 @@ func TestNothingIsCutOnANarrowTerminal(t *testing.T) {
 	p.cols = 80
 	for args, want := range map[string]string{
 		"pr findings " + someID: why, "repo policy acme/web": "  checks:\n    command: go test\n",
-		"help": "create, list, view, watch, log, cancel, reassign, redispatch, attempts, stalls, retry, report", "help webhook create": "teams, discord",
+		"help": "create, list, view, watch, log, cancel, reassign, redispatch, attempts, stalls, retry, timeline, report", "help webhook create": "teams, discord",
 	} {
 		shown, code := p.terminal(strings.Fields(args))
 		shown = strings.ReplaceAll(shown, "\r\n", "\n")

@@ -23,19 +23,6 @@ func (f Frame) Happened() (Event, bool) {
 	return Event{Seq: seq, At: e.At, Kind: e.Kind, Data: e.Data}, true
 }
 
-func agentText(e Event) (string, bool) {
-	var u struct {
-		Update  string `json:"sessionUpdate"`
-		Content struct {
-			Text string `json:"text"`
-		} `json:"content"`
-	}
-	if e.Kind != "agent.update" || json.Unmarshal(e.Data, &u) != nil || u.Update != "agent_message_chunk" {
-		return "", false
-	}
-	return u.Content.Text, true
-}
-
 // describe summarises an event in one line; empty for an event that is not shown, and the kind for one that
 // there are no words for.
 func describe(e Event) string {
@@ -53,6 +40,9 @@ func describe(e Event) string {
 		More                                                                   int   `json:"more_lacks"`
 		InputTokens                                                            int64 `json:"input_tokens"`
 		OutputTokens                                                           int64 `json:"output_tokens"`
+	}
+	if e.Kind == "agent.update" { // see tools.go
+		return ""
 	}
 	if len(e.Data) > 0 && json.Unmarshal(e.Data, &d) != nil {
 		return e.Kind
@@ -81,8 +71,6 @@ func describe(e Event) string {
 			s += ", which holds " + strings.Join(d.Holds, ", ")
 		}
 		return s
-	case "agent.update": // see tools.go
-		return ""
 	case "usage":
 		return fmt.Sprintf("tokens: %d in, %d out", d.InputTokens, d.OutputTokens)
 	case "git.pushed":

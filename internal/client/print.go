@@ -1,7 +1,6 @@
 package client
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -134,11 +133,16 @@ func (p Printer) Watcher() Watcher {
 		},
 		Event: func(_ Task, e Event) {
 			at = e.At
-			if chunk, ok := agentText(e); ok {
+			if e.Kind == "run.accepted" { // the calls of another run have the same ids
+				clear(tools)
+				clear(diffs)
+			}
+			u := updateOf(e)
+			if chunk, ok := u.said(); ok {
 				hear("agent", chunk)
 				return
 			}
-			tool := tools.tell(e)
+			tool := tools.tell(u)
 			line := describe(e)
 			if tool.does != "" {
 				line = tool.does
@@ -152,7 +156,7 @@ func (p Printer) Watcher() Watcher {
 			if tool.output != "" {
 				hear("output", tool.output)
 			}
-			if edits := diffs.edited(e); len(edits) > 0 {
+			if edits := diffs.edited(u); len(edits) > 0 {
 				say("edit", "%s", edits[0].text)
 				for _, l := range edits[1:] {
 					p.line(at, l.what, "", Inert(expanded(l.text)))
@@ -244,18 +248,8 @@ const mostDiffs = 1000
 
 // edited are the edits of files that an agent reports and that were not printed: the path first, then the lines
 // that it removes and adds.
-func (s shownDiffs) edited(e Event) (out []editLine) {
-	if e.Kind == "run.accepted" { // the calls of another run have the same ids
-		clear(s)
-	}
-	var u struct {
-		Update  string   `json:"sessionUpdate"`
-		ID      string   `json:"toolCallId"`
-		Status  string   `json:"status"`
-		Content []diffOf `json:"content"`
-	}
-	if e.Kind != "agent.update" || json.Unmarshal(e.Data, &u) != nil ||
-		u.Update != "tool_call" && u.Update != "tool_call_update" {
+func (s shownDiffs) edited(u *update) (out []editLine) {
+	if !u.ofTool() {
 		return nil
 	}
 	ends := u.Update == "tool_call_update" && u.Status == "completed"
@@ -270,15 +264,7 @@ func (s shownDiffs) edited(e Event) (out []editLine) {
 	return out
 }
 
-// diffOf is a part of what a tool answers: the change of a file, or something else.
-type diffOf struct {
-	Type string  `json:"type"`
-	Path string  `json:"path"`
-	Old  *string `json:"oldText"`
-	New  string  `json:"newText"`
-}
-
-func diffLines(content []diffOf) (out []editLine) {
+func diffLines(content content) (out []editLine) {
 	for _, c := range content {
 		if c.Type != "diff" {
 			continue

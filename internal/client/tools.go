@@ -7,27 +7,71 @@ import (
 	"unicode/utf8"
 )
 
-// toolUpdate is what an agent tells of a call of a tool.
-type toolUpdate struct {
-	Update  string `json:"sessionUpdate"`
-	ID      string `json:"toolCallId"`
-	Title   string `json:"title"`
-	Kind    string `json:"kind"`
-	Status  string `json:"status"`
-	Content []struct {
-		Type    string `json:"type"`
-		Content struct {
-			Text string `json:"text"`
-		} `json:"content"`
-	} `json:"content"`
-	Input json.RawMessage `json:"rawInput"`
-	Ended json.RawMessage `json:"rawOutput"`
-	Meta  struct {
+// update is what an agent tells: a piece of its text, or something of a call of a tool.
+type update struct {
+	Update  string          `json:"sessionUpdate"`
+	ID      string          `json:"toolCallId"`
+	Title   string          `json:"title"`
+	Kind    string          `json:"kind"`
+	Status  string          `json:"status"`
+	Content content         `json:"content"`
+	Input   json.RawMessage `json:"rawInput"`
+	Ended   json.RawMessage `json:"rawOutput"`
+	Meta    struct {
 		Output *struct {
 			Data string `json:"data"`
 		} `json:"terminal_output_delta"`
 		Exit *exited `json:"terminal_exit"`
 	} `json:"_meta"`
+}
+
+// content is the list of what a tool answers, or the one piece of an agent's text.
+type content []part
+
+// part is a piece of text, what a tool prints, or the change of a file.
+type part struct {
+	Type    string `json:"type"`
+	Text    string `json:"text"`
+	Content struct {
+		Text string `json:"text"`
+	} `json:"content"`
+	Path string  `json:"path"`
+	Old  *string `json:"oldText"`
+	New  string  `json:"newText"`
+}
+
+// UnmarshalJSON reads a list of parts, or one.
+func (c *content) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '{' {
+		*c = make(content, 1)
+		return json.Unmarshal(b, &(*c)[0])
+	}
+	return json.Unmarshal(b, (*[]part)(c))
+}
+
+// updateOf is what an event of an agent tells, read once for all that show a part of it; nil for every other event.
+func updateOf(e Event) *update {
+	var u update
+	if e.Kind != "agent.update" || json.Unmarshal(e.Data, &u) != nil {
+		return nil
+	}
+	return &u
+}
+
+// said is a piece of the agent's text.
+func (u *update) said() (string, bool) {
+	if u == nil || u.Update != "agent_message_chunk" {
+		return "", false
+	}
+	if len(u.Content) == 0 {
+		return "", true
+	}
+	return u.Content[0].Text, true
+}
+
+// ofTool tells whether an update is about a call of a tool.
+func (u *update) ofTool() bool {
+	return u != nil && (u.Update == "tool_call" || u.Update == "tool_call_update")
 }
 
 // exited is what a program ended with, in the two spellings of agents.
@@ -37,7 +81,7 @@ type exited struct {
 }
 
 // command is the command line that a call runs; "" if it says none.
-func (u *toolUpdate) command() string {
+func (u *update) command() string {
 	var in struct {
 		Command json.RawMessage `json:"command"`
 	}
@@ -56,7 +100,7 @@ func (u *toolUpdate) command() string {
 }
 
 // exit is what the program of a call ended with.
-func (u *toolUpdate) exit() (code int, known bool) {
+func (u *update) exit() (code int, known bool) {
 	var of exited
 	if u.Meta.Exit != nil {
 		of = *u.Meta.Exit
@@ -76,6 +120,7 @@ type shownTools map[string]*shownTool
 
 type shownTool struct {
 	title   string
+	runs    bool            // whether the title is a command line, in place of which none comes that is less
 	printed strings.Builder // grows with each piece of what a program prints
 }
 
@@ -83,15 +128,10 @@ type shownTool struct {
 // ended.
 type toolTold struct{ does, output, ended string }
 
-// tell notes an update and answers what it shows. Some agents name a call by its tool and say only later what it
-// runs; some repeat in each update what was printed before.
-func (s shownTools) tell(e Event) (out toolTold) {
-	if e.Kind == "run.accepted" { // the calls of another run have the same ids
-		clear(s)
-	}
-	var u toolUpdate
-	if e.Kind != "agent.update" || json.Unmarshal(e.Data, &u) != nil ||
-		u.Update != "tool_call" && u.Update != "tool_call_update" {
+// tell notes an update of a call and answers what it shows. Some agents name a call by its tool and say only later
+// what it runs; some repeat in each update what was printed before.
+func (s shownTools) tell(u *update) (out toolTold) {
+	if !u.ofTool() {
 		return out
 	}
 	of := s[u.ID]
@@ -100,12 +140,13 @@ func (s shownTools) tell(e Event) (out toolTold) {
 			s[u.ID] = of
 		}
 	}
-	title := or(u.command(), u.Title)
+	runs := u.command()
+	title := or(runs, u.Title)
 	if u.Update == "tool_call" {
 		title = or(title, u.Kind)
 	}
-	if title != "" && title != of.title && (of.title == "" || u.command() != "") {
-		out.does, of.title = "tool: "+title, title
+	if title != "" && title != of.title && (runs != "" || !of.runs) {
+		out.does, of.title, of.runs = "tool: "+title, title, runs != ""
 	}
 	if u.Meta.Output != nil {
 		out.output = u.Meta.Output.Data

@@ -24,6 +24,15 @@ func TestToolsAreShownAsTheyRan(t *testing.T) {
 			`{"sessionUpdate":"tool_call_update","toolCallId":"1","rawInput":{"command":"make all"},"content":[{"type":"content","content":{"text":"one\n"}}]}`,
 			`{"sessionUpdate":"tool_call_update","toolCallId":"1","content":[{"type":"content","content":{"text":"one\ntwo"}}],"status":"completed","rawOutput":{"exitCode":2}}`},
 			"  run       tool: bash\n  run       tool: make all\n  output    one\n  output    two\n  failed    failed, exit 2\n"},
+		"titled later": {[]string{
+			`{"sessionUpdate":"tool_call","toolCallId":"1","title":"edit","kind":"edit"}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"1","title":"src/a.py"}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"1","title":"src/a.py","status":"completed"}`},
+			"  run       tool: edit\n  run       tool: src/a.py\n"},
+		"a command keeps its name": {[]string{
+			`{"sessionUpdate":"tool_call","toolCallId":"1","title":"make","rawInput":{"command":"make all"}}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"1","title":"Builds it","status":"completed"}`},
+			"  run       tool: make all\n"},
 		"refused": {[]string{
 			`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Create a.md","rawInput":{"path":"a.md"}}`,
 			`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"failed"}`},

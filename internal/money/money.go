@@ -5,6 +5,7 @@ package money
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -28,6 +29,15 @@ func DollarsOrNone(micros *int64) *string {
 	}
 	s := Dollars(*micros)
 	return &s
+}
+
+// Shown is an amount that Dollars prints, for people: to the cent, and below one cent as it is.
+func Shown(dollars string) string {
+	n, err := strconv.ParseFloat(dollars, 64)
+	if err != nil || n != 0 && math.Abs(n) < 0.01 {
+		return "$" + dollars
+	}
+	return fmt.Sprintf("$%.2f", n)
 }
 
 // USD is an amount as a JSON number; nil stays nil.

@@ -17,3 +17,12 @@ func TestDollars(t *testing.T) {
 		t.Errorf("half a dollar is %d", *n)
 	}
 }
+
+func TestShown(t *testing.T) {
+	for dollars, want := range map[string]string{"12.000939": "$12.00", "0.0178": "$0.02", "0.0064": "$0.0064", "0.00": "$0.00",
+		"-0.50": "$-0.50", "nonsense": "$nonsense"} {
+		if got := Shown(dollars); got != want {
+			t.Errorf("%s is shown as %s, not %s", dollars, got, want)
+		}
+	}
+}

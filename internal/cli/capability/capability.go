@@ -43,6 +43,7 @@ var Rooms = map[string][]string{
 	"project":                {"repo", "creation", "onboarding", "overview", "task"},
 	"project_secret":         {"vault"},
 	"review":                 {"review", "talk"},
+	"run":                    {"overview"},
 	"secret":                 {"vault"},
 	"self":                   {"hosttoken", "box", "modelkey"},
 	"task":                   {"task", "run", "queue", "budget"},

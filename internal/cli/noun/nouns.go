@@ -38,7 +38,7 @@ func otherNouns() []*Noun {
 		{Name: "session", List: "session.list", Get: "session.get", Page: "sessions", Label: "kind",
 			Columns: []table.Column{{"ID", "id", table.ID}, {"AGE", "started_at", table.Age}, {"KIND", "kind", table.Text},
 				{"OUTCOME", "outcome", table.State}, {"REPOSITORY", "repo", table.Text}, {"MODEL", "model", table.ExtraTitle},
-				{"CALLS", "calls", table.ExtraCount}, {"COST", "cost_usd", table.USD}, {"TITLE", "title", table.Title}}},
+				{"CALLS", "calls", table.ExtraCount}, {"COST", "cost_usd", table.Cost}, {"TITLE", "title", table.Title}}},
 		{Name: "artifact", Page: "artifacts", List: "artifact.list", Names: []string{"name"}, Label: "name",
 			First: "yardmaster artifact put FILE",
 			Columns: []table.Column{{"ID", "id", table.ID}, {"AGE", "created_at", table.Age}, {"NAME", "name", table.Title},

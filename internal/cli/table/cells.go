@@ -8,6 +8,8 @@ import (
 
 	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/screen"
+	"yardmaster/internal/client"
+	"yardmaster/internal/money"
 	"yardmaster/internal/terminal"
 )
 
@@ -108,16 +110,20 @@ func Cell(v any, as Form, now time.Time) terminal.Cell {
 			text = terminal.Age(now, at)
 		}
 		return terminal.Cell{Text: text, Tone: terminal.Faint}
-	case USD, Cost:
+	case USD: // a price or a limit, as it is
 		if text != "" {
 			text = "$" + text
+		}
+	case Cost:
+		if text != "" {
+			text = money.Shown(text)
 		}
 	case Holds:
 		holds, _ := v.([]any)
 		var reasons []string
 		for _, h := range holds {
 			hold, _ := h.(map[string]any)
-			reasons = append(reasons, strings.ReplaceAll(object.Text(hold["reason"]), "_", " "))
+			reasons = append(reasons, strings.TrimPrefix(client.Reason(object.Text(hold["reason"])), "for "))
 		}
 		return terminal.Cell{Text: strings.Join(reasons, ", "), Tone: terminal.Ask}
 	case Size:

@@ -355,7 +355,9 @@ func TestContent(t *testing.T) {
 		m := y.mails[0]
 		for _, text := range []string{m.Text, d.HTML} {
 			for _, says := range []string{
-				"Show the year", "https://yard.example/ui/prs/p1", "Too long.", "run timeout", "for ada", "2.50", "1 of 2 tasks",
+				"Show the year", "Too long.", "run timeout", "for ada", "2.50", "1 of 2 tasks", "https://yard.example/ui/prs/p1",
+				"https://yard.example/ui/prs/p6", "https://yard.example/ui/prs/p7", "https://yard.example/ui/escalations/e",
+				"https://yard.example/ui/tasks/held",
 			} {
 				if !strings.Contains(text, says) {
 					t.Errorf("lacks %q:\n%s", says, text)

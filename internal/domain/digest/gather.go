@@ -205,7 +205,7 @@ func (c Content) headline() string {
 	}
 	cost := "no priced calls"
 	if c.Cost.CostUSD != nil {
-		cost = "$" + *c.Cost.CostUSD
+		cost = money.Shown(*c.Cost.CostUSD)
 	}
 	return strings.Join([]string{
 		fmt.Sprintf("%d merged", c.Merged.Total), fmt.Sprintf("%d waiting", c.Waiting.Total), fmt.Sprintf("%d failed", c.Failed.Total),

@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/mail"
+	"yardmaster/internal/money"
 	"yardmaster/internal/stencil"
 )
 
@@ -23,11 +24,14 @@ type view struct {
 // at is an instant in the zone of the digest.
 func (v view) at(t time.Time) string { return t.In(v.zone).Format("Mon 2 Jan, 15:04") }
 
-// link is the address of the page of a pull request.
-func (v view) link(prID string) string { return v.BaseURL + "/ui/prs/" + prID }
+// rooms are the pages of what waits, by its kind.
+var rooms = map[string]string{
+	measure.Approval: "prs", measure.Pull: "prs", measure.Blocker: "blockers", measure.Escalation: "escalations",
+	measure.Plan: "plans", measure.Task: "tasks",
+}
 
-// isPull tells whether what waits has a page.
-func (v view) isPull(kind string) bool { return kind == measure.Approval || kind == measure.Pull }
+// link is the address of the page of an object of a kind.
+func (v view) link(kind, id string) string { return v.BaseURL + "/ui/" + rooms[kind] + "/" + id }
 
 // whom is the person for whom something waits.
 func (v view) whom(who *string) string {
@@ -61,18 +65,18 @@ var page = sync.OnceValue(func() *stencil.Template {
 <p>{{.Headline}}<br><small>{{time .FromAt}} to {{time .ToAt}}, {{.Zone}}</small></p>
 {{if .Waiting.Rows}}<h2>Waiting ({{.Waiting.Total}})</h2>
 <ul>{{range .Waiting.Rows}}
-<li>{{with .Repo}}{{.}}: {{end}}{{if isPull .Kind}}<a href="{{link .ID}}">{{soft .Title}}</a>{{else}}{{soft .Title}}{{end}}<br><small>{{word .Kind}}, {{soft (word .Why)}}; for {{whom .Who}}, since {{time .Since}}</small></li>{{end}}
+<li>{{with .Repo}}{{.}}: {{end}}<a href="{{link .Kind .ID}}">{{soft .Title}}</a><br><small>{{word .Kind}}, {{soft (word .Why)}}; for {{whom .Who}}, since {{time .Since}}</small></li>{{end}}
 </ul>
 {{end}}{{if .Merged.Rows}}<h2>Merged ({{.Merged.Total}})</h2>
 <ul>{{range .Merged.Rows}}
-<li>{{.Repo}} #{{.Number}}: <a href="{{link .PRID}}">{{soft .Title}}</a><br><small>{{time .MergedAt}}{{with .RequestedBy}}, for {{.}}{{end}}{{with .MergedBy}}, by {{soft .}}{{end}}</small></li>{{end}}
+<li>{{.Repo}} #{{.Number}}: <a href="{{link "pr" .PRID}}">{{soft .Title}}</a><br><small>{{time .MergedAt}}{{with .RequestedBy}}, for {{.}}{{end}}{{with .MergedBy}}, by {{soft .}}{{end}}</small></li>{{end}}
 </ul>
 {{end}}{{if .Failed.Rows}}<h2>Failed ({{.Failed.Total}})</h2>
 <ul>{{range .Failed.Rows}}
-<li>{{.Repo}}: {{soft .Title}}<br><small>{{time .FailedAt}}{{with .Failure}}, {{word .}}{{end}}{{with .Why}}: {{soft .}}{{end}}</small></li>{{end}}
+<li>{{.Repo}}: <a href="{{link "task" .TaskID}}">{{soft .Title}}</a><br><small>{{time .FailedAt}}{{with .Failure}}, {{word .}}{{end}}{{with .Why}}: {{soft .}}{{end}}</small></li>{{end}}
 </ul>
 {{end}}{{if not .Quiet}}<h2>Cost</h2>
-<p>{{with .Cost.CostUSD}}${{.}}{{else}}Nothing that has a price{{end}}, {{.Cost.Calls}} calls of models in {{.Cost.Sessions}} sessions{{if .Cost.Unpriced}}; {{.Cost.Unpriced}} calls have no price{{end}}.</p>
+<p>{{with .Cost.CostUSD}}{{usd .}}{{else}}Nothing that has a price{{end}}, {{.Cost.Calls}} calls of models in {{.Cost.Sessions}} sessions{{if .Cost.Unpriced}}; {{.Cost.Unpriced}} calls have no price{{end}}.</p>
 <h2>Rates</h2>
 <ul>{{range .Rates}}
 <li>{{.N}} of {{.D}} {{says .}}</li>{{end}}
@@ -85,7 +89,7 @@ var page = sync.OnceValue(func() *stencil.Template {
 // funcs are what the page calls.
 func (v view) funcs() stencil.Funcs {
 	return stencil.Funcs{
-		"soft": mail.Soft, "time": v.at, "link": v.link, "isPull": v.isPull, "whom": v.whom, "says": v.says, "word": v.word,
+		"soft": mail.Soft, "time": v.at, "link": v.link, "usd": money.Shown, "whom": v.whom, "says": v.says, "word": v.word,
 	}
 }
 
@@ -120,9 +124,7 @@ func (v view) text() string {
 		}
 		say("  %s%s", repo, mail.Quiet(w.Title))
 		say("    %s, %s; for %s, since %s", v.word(w.Kind), v.word(mail.Quiet(w.Why)), v.whom(w.Who), v.at(w.Since))
-		if v.isPull(w.Kind) {
-			say("    %s", v.link(w.ID))
-		}
+		say("    %s", v.link(w.Kind, w.ID))
 	}
 	if len(v.Merged.Rows) > 0 {
 		say("\nMerged (%d)\n", v.Merged.Total)
@@ -130,7 +132,7 @@ func (v view) text() string {
 	for _, m := range v.Merged.Rows {
 		say("  %s #%d: %s", m.Repo, m.Number, mail.Quiet(m.Title))
 		say("    %s%s", v.at(m.MergedAt), m.people())
-		say("    %s", v.link(m.PRID))
+		say("    %s", v.link(measure.Pull, m.PRID))
 	}
 	if len(v.Failed.Rows) > 0 {
 		say("\nFailed (%d)\n", v.Failed.Total)
@@ -142,13 +144,14 @@ func (v view) text() string {
 			why = strings.TrimSuffix(v.word(*f.Failure)+": "+why, ": ")
 		}
 		say("    %s", mail.Quiet(why))
+		say("    %s", v.link(measure.Task, f.TaskID))
 	}
 	if v.Quiet {
 		return b.String()
 	}
 	cost := "nothing that has a price"
 	if v.Cost.CostUSD != nil {
-		cost = "$" + *v.Cost.CostUSD
+		cost = money.Shown(*v.Cost.CostUSD)
 	}
 	say("\nCost: %s, %d calls of models in %d sessions, %d without a price", cost, v.Cost.Calls, v.Cost.Sessions, v.Cost.Unpriced)
 	for _, r := range v.Rates {

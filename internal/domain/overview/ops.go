@@ -81,6 +81,12 @@ func (s *Service) Ops() []op.Op {
 			Doc: "The load of each box of the account, how hot the key pool is, the ready tasks by lane, and how fresh the pages of each " +
 				"repository are. Nothing is written. Boxes of other accounts are not among them: box.list has those with filter=outside:true.",
 		}, s.utilization),
+		op.New(op.Row{
+			ID: "run.timeline", Method: "GET", Path: "/v1/tasks/{id}/timeline", Group: "Tasks", Rule: policy.Require(policy.ReadTasks),
+			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
+			Summary: "Where the time of a task went: its phases, their causes and costs",
+			Doc:     "Of its tries, of the checks, reviews and repairs of its pull request, and of people who were asked. What held it in the queue is not recorded.",
+		}, s.timeline),
 	}
 }
 

@@ -6,7 +6,7 @@ var rooms = map[string]string{
 	"cli/object":     "client lazy terminal",
 	"cli/exit":       "client",
 	"cli/screen":     "client terminal",
-	"cli/table":      "cli/object cli/screen terminal",
+	"cli/table":      "cli/object cli/screen client money terminal",
 	"cli/draft":      "client terminal",
 	"cli/signin":     "cli/exit client terminal",
 	"cli/output":     "cli/exit cli/object cli/screen client stencil terminal",
@@ -21,5 +21,5 @@ var rooms = map[string]string{
 	"cli/machine": "app box box/coder box/program cli/capability cli/exit cli/screen cli/signin cli/table cli/tree client config event/hashchain lazy " +
 		"demo seal",
 	"cli": "app attestation whatif box cli/act cli/capability cli/change cli/draft cli/exit cli/machine cli/noun cli/object cli/output cli/screen " +
-		"cli/shelf cli/signin cli/table cli/tree client lazy mail proxies terminal",
+		"cli/shelf cli/signin cli/table cli/tree client lazy mail money proxies terminal",
 }

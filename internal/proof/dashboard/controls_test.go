@@ -154,7 +154,7 @@ func TestRetryNow(t *testing.T) {
 		s.Send("POST", "/v1/tasks/"+task+"/retry-now", s.Owner, "{}") // it may have waited long enough
 		patience.Until(s.T, "it waits for its third try, for minutes", waits(2))
 		b.Go("/ui/tasks/" + task)
-		b.See("retry backoff")
+		b.See("waits before its next try")
 		if first { // where no box takes it yet, the wait is over all the same
 			var boxes struct{ Data []made }
 			s.into(&boxes, 200, "GET", "/v1/runners", "")
@@ -163,7 +163,7 @@ func TestRetryNow(t *testing.T) {
 			b.Button("Retry now")
 			b.See("It goes on at once.")
 			b.Gone("Retry now")
-			b.See("boxes draining")
+			b.See("waits for a box that takes work")
 			s.must(200, "POST", drain, `{"resume": true}`)
 		} else {
 			late(b, "POST", "/v1/tasks/"+task+"/retry-now", "{}", "Retry now")

@@ -31,7 +31,7 @@ func TestDetailsBesideAList(t *testing.T) {
 	browser.Eval[any](b, `window.asked = 0, performance.setResourceTimingBufferSize(1e4), new PerformanceObserver(l =>
 		asked += l.getEntries().filter(e => /\/v1\/(tasks|prs|repos|runs|sessions|runners)/.test(e.name)).length).observe({type: "resource"}), 0`)
 	b.Press("j")
-	b.Until("the first task", says+`.includes("The first thing.") && `+says+`.includes("no box online")`)
+	b.Until("the first task", says+`.includes("The first thing.") && `+says+`.includes("waits for a box")`)
 	if n := browser.Eval[int](b, "asked"); n != 0 {
 		t.Errorf("moving the mark asked the server %d times", n)
 	}

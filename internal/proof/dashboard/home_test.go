@@ -192,7 +192,7 @@ func TestFirstSteps(t *testing.T) {
 	is(b, steps, "done Add a repository; done Add a model key; to do Connect a box; to do File your first task")
 	y.task("The very first", "Nothing to do.")
 	b.Gone("First steps")
-	b.Until("why it waits", `document.querySelector("#stalls")?.innerText.includes("no box online, 1 task")`)
+	b.Until("why it waits", `document.querySelector("#stalls")?.innerText.includes("waits for a box, 1 task")`)
 	is(b, `document.querySelector("#stalls li a[href^='/ui/tasks/']")?.innerText`, "The very first")
 	b.Until("what ends it, in a sentence",
 		`/since \d+ (s|min), until a box that serves this account comes online/.test(document.querySelector("#stalls").innerText)`)

@@ -198,11 +198,11 @@ func TestRaisedBudgetByKeyboard(t *testing.T) {
 	y.call("POST", "/v1/tasks", `{"repo": "acme/web", "title": "Count the beans", "problem": "Count the beans.", "budget_usd": 0.5}`)
 	h := enter(t, y.URL)
 	h.task("Count the beans")
-	h.See("budget exhausted")
+	h.See("waits for money")
 	h.do("Raise the cap")
 	h.fill("Cap", "5")
 	h.do("Set the cap")
-	h.Gone("budget exhausted")
+	h.Gone("waits for money")
 	h.do("run")
 	h.See("They are counted.")
 	if bad := h.Complaints(); len(bad) > 0 {

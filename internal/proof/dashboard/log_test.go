@@ -14,7 +14,7 @@ import (
 func TestLog(t *testing.T) {
 	t.Parallel()
 	b := parts.Open(t, "testdata/parts/log.tsx")
-	for _, name := range []string{"link", "width", "fold", "filter", "copy", "polite", "colours", "messages", "steps"} {
+	for _, name := range []string{"link", "width", "fold", "filter", "copy", "polite", "colours", "messages", "steps", "titles"} {
 		for _, w := range browser.Eval[[]string](b, "log("+quoted(name)+")") {
 			t.Errorf("%s: %s", name, w)
 		}

@@ -20,6 +20,7 @@ func TestFleet(t *testing.T) {
 	shoot(b, "boxes-newest")
 	b.Button("Use and updates")
 	heads(b, "The fleet")
+	b.Until("the door of the boxes is marked", `document.querySelector(".side [aria-current=page]")?.innerText.trim() === "Boxes"`)
 	b.See("No update was ever begun here.")
 	b.See("1 box runs test")
 	b.Until("its use", `[...document.querySelectorAll("main tr")].some(e => /bench/.test(e.innerText) && /0 of 2/.test(e.innerText) && /newest: v9.9.9/.test(e.innerText))`)

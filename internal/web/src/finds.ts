@@ -18,6 +18,7 @@ import { openNewTask } from "./pages/newtask";
 import { table } from "./own";
 import { go } from "./route";
 import { may } from "./session";
+import { whole } from "./whole";
 import { inert } from "./ui/ansi";
 import { actions } from "./ui/actions";
 import { offer, type Command } from "./ui/palette";
@@ -85,7 +86,7 @@ export function start(listed: () => Entry[]) {
     ),
   );
   byText(boxList, async (q, signal) =>
-    (await boxList({ per_page: 100 }, { signal })).data
+    (await whole((cursor) => boxList({ cursor, per_page: 100 }, { signal }))).data
       .filter((b) => b.name.toLowerCase().includes(q.toLowerCase()))
       .slice(0, 5)
       .map((b) => to("Box", b.name, "boxes/" + b.id)),

@@ -5,7 +5,7 @@ import { account, actFor } from "./api";
 import { accountActiveAccountSwitch } from "./client.gen";
 import { asOf, link } from "./live";
 import { pages, type Entry } from "./pages";
-import { go, here } from "./route";
+import { go, here, match } from "./route";
 import { forget, may, me, operator } from "./session";
 import { Icon } from "./ui/icon";
 import { openPalette } from "./ui/palette";
@@ -26,7 +26,8 @@ const sections = ["", "Work", "Fleet", "Knowledge", "Insight", "Settings", "Plat
 const folded = ["Settings", "Platform"];
 
 export function Rail() {
-  const path = here.value.pathname;
+  const shown = here.value.pathname,
+    path = pages.find((p) => p.under && match(p.path, shown))?.under ?? shown;
   // The page in the rail that is nearest to the address.
   const at = listed()
     .filter((p) => (p.path === "/ui" ? /^\/ui\/?$/.test(path) : (path + "/").startsWith(p.path + "/")))

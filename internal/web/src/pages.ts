@@ -55,6 +55,7 @@ export type Entry = {
   key?: string; // after g
   needs?: Pick<Call<never, unknown>, "scope">; // without its scope the page says which is missing
   operators?: boolean; // only for operators of the platform
+  under?: string; // the page that the rail marks while this one is shown, where the address does not say it
 };
 
 export const pages: Entry[] = [
@@ -69,7 +70,7 @@ export const pages: Entry[] = [
     load: () => import("./pages/tasks"),
   },
   { path: "/ui/tasks/{id}", needs: taskList, load: () => import("./pages/task") },
-  { path: "/ui/runs/{id}", needs: taskList, load: () => import("./pages/run") },
+  { path: "/ui/runs/{id}", needs: taskList, under: "/ui/tasks", load: () => import("./pages/run") },
   {
     path: "/ui/plans",
     name: "Plans",
@@ -149,7 +150,7 @@ export const pages: Entry[] = [
     needs: boxList,
     load: () => import("./pages/boxes"),
   },
-  { path: "/ui/fleet", needs: boxList, load: () => import("./pages/fleet") },
+  { path: "/ui/fleet", needs: boxList, under: "/ui/boxes", load: () => import("./pages/fleet") },
   { path: "/ui/boxes/{id}", needs: boxList, load: () => import("./pages/box") },
   {
     path: "/ui/ci",

@@ -4,7 +4,8 @@ import type { Task } from "../client.gen";
 import type { List } from "../list";
 import { inert } from "../ui/ansi";
 import { Loading, Trouble } from "../ui/parts";
-import { Status, words } from "../ui/status";
+import { waits } from "../ui/say";
+import { Status } from "../ui/status";
 import { Time } from "../ui/time";
 
 const columns: { name: string; states: Task["status"][] }[] = [
@@ -20,7 +21,7 @@ const columns: { name: string; states: Task["status"][] }[] = [
 
 // doing is what a task does now, or what it waits for.
 export const doing = (t: Task): string =>
-  t.status === "running" && t.activity ? inert(t.activity) : t.holds[0] ? words(t.holds[0].reason) : "";
+  t.status === "running" && t.activity ? inert(t.activity) : t.holds[0] ? waits(t.holds[0].reason) : "";
 
 export function Board(p: { list: List<Task> }) {
   const l = p.list;

@@ -1,6 +1,7 @@
 // What boxes look like wherever they are shown.
 import { boxList, type Box } from "../client.gen";
 import { useOne } from "../list";
+import { whole } from "../whole";
 import { inert } from "../ui/ansi";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
@@ -44,9 +45,13 @@ export function Owner(p: { of: Box }) {
 // Outside are the boxes of other accounts that may take work of this one; nothing where
 // there are none. No page is about one of them.
 export function Outside() {
-  const one = useOne("outside", (signal) => boxList({ filter: ["outside:true"], per_page: 100 }, { signal }), {
-      counts: ["runners"],
-    }),
+  const one = useOne(
+      "outside",
+      (signal) => whole((cursor) => boxList({ cursor, filter: ["outside:true"], per_page: 100 }, { signal })),
+      {
+        counts: ["runners"],
+      },
+    ),
     rows = one.value.value?.data ?? [];
   if (rows.length === 0) return null;
   return (

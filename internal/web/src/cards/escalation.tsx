@@ -24,7 +24,8 @@ export function EscalationCard(p: { of: Escalation; done?: () => void }) {
           </strong>
         </p>
         <p class="dim">
-          {words(e.category)} · {inert(words(e.reason))}
+          {words(e.category)}
+          {e.reason && " · " + inert(words(e.reason))}
           {e.repo && (
             <>
               {" "}

@@ -1,6 +1,7 @@
 // What was used of a gift, and what all gifts of the organisation came to.
 import { donationList, type Donation, type ReceivedDonation } from "../client.gen";
 import { useOne } from "../list";
+import { whole } from "../whole";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { many, usd } from "../ui/money";
@@ -32,7 +33,7 @@ export function Used(p: { of: Donation | ReceivedDonation }) {
 export function Given() {
   const one = useOne("given", (signal) =>
       may(donationList)
-        ? donationList({ per_page: 100 }, { signal })
+        ? whole((cursor) => donationList({ cursor, per_page: 100 }, { signal }))
         : Promise.resolve({ data: [], next_cursor: null }),
     ),
     rows = (one.value.value?.data ?? []).filter((d) => d.kind !== "compute" && (d.state === "active" || d.calls > 0));

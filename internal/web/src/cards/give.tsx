@@ -1,5 +1,6 @@
 // The form of a gift to open source: money over a key, a key, or a box.
 import { useState } from "preact/hooks";
+import { whole } from "../whole";
 import { Problem, type Call } from "../api";
 import {
   billingKeysList,
@@ -31,10 +32,14 @@ const lent = (k: BillingKey) => k.provider !== "compatible" && k.provider !== "s
 // useGiven are the keys and boxes that the person may see, to be chosen from and to be named.
 export function useGiven() {
   const keys = useOne("keys", (signal) =>
-      may(billingKeysList) ? billingKeysList({ per_page: 100 }, { signal }) : Promise.resolve(none<BillingKey>()),
+      may(billingKeysList)
+        ? whole((cursor) => billingKeysList({ cursor, per_page: 100 }, { signal }))
+        : Promise.resolve(none<BillingKey>()),
     ),
     boxes = useOne("boxes", (signal) =>
-      may(boxList) ? boxList({ per_page: 100, filter: ["state:enrolled"] }, { signal }) : Promise.resolve(none<Box>()),
+      may(boxList)
+        ? whole((cursor) => boxList({ cursor, per_page: 100, filter: ["state:enrolled"] }, { signal }))
+        : Promise.resolve(none<Box>()),
     );
   return {
     keys: keys.value.value?.data ?? [],

@@ -14,7 +14,7 @@ import { Named, NamedTask } from "./named";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { Act } from "../ui/parts";
-import { words } from "../ui/status";
+import { waits } from "../ui/say";
 import { Time } from "../ui/time";
 
 // place is where a person does what ends a hold, the words of the link, and the call that is
@@ -118,7 +118,7 @@ export function Hold(p: { of: TaskHold }) {
   const h = p.of;
   return (
     <p class="hold">
-      <strong>{words(h.reason)}</strong>
+      <strong>{waits(h.reason)}</strong>
       <span class="dim">
         , since <Time at={h.since} suffix={false} />,
       </span>{" "}

@@ -9,6 +9,7 @@ import { Dialog } from "../ui/dialog";
 import { Field, Form } from "../ui/form";
 import { Choice, number, of, Text } from "../ui/inputs";
 import { tell } from "../ui/toast";
+import { repos as everyRepo, whole } from "../whole";
 
 type Draft = Record<string, string>;
 type Wrong = (field: string) => string[] | undefined;
@@ -153,12 +154,12 @@ function Fields(p: { triage: boolean; wrong: Wrong; draft: Draft; close: () => v
     [templates, setTemplates] = useState<string[]>([]);
   useEffect(() => {
     if (may(projectList))
-      projectList({ per_page: 100 }).then(
+      everyRepo().then(
         (r) => setRepos(r.next_cursor ? "many" : r.data),
         () => setRepos("many"),
       );
     if (may(templateList))
-      templateList({ per_page: 100 }).then(
+      whole((cursor) => templateList({ cursor, per_page: 100 })).then(
         (r) => setTemplates(r.data.map((t) => t.name)),
         () => undefined,
       );

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { boxList, boxPin, boxPins, type Box, type BoxPinInput, type UpdatePin } from "../client.gen";
 import { useList, useOne } from "../list";
+import { whole } from "../whole";
 import { inert } from "../ui/ansi";
 import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
@@ -20,7 +21,7 @@ export function Pins(p: { channels: string[] }) {
     return { ...page, data: page.data.map((x) => ({ ...x, id: x.scope + " " + x.ref })) };
   });
   const boxes = useOne("boxes", (signal) =>
-      boxList({ per_page: 100, filter: ["state:enrolled,draining,drained"] }, { signal }),
+      whole((cursor) => boxList({ cursor, per_page: 100, filter: ["state:enrolled,draining,drained"] }, { signal })),
     ),
     all: Box[] = boxes.value.value?.data ?? [];
   const about = (x: UpdatePin) =>

@@ -91,7 +91,14 @@ export function Talk(p: {
       </p>
       <div class="talkbox">
         {lines.steps.length > 0 && <Outline steps={lines.steps} live={live} />}
-        <Log lines={lines} id="transcript" label={`Transcript of the ${p.of}`} tail={live} kinds={kinds}>
+        <Log
+          lines={lines}
+          id="transcript"
+          label={`Transcript of the ${p.of}`}
+          tail={live}
+          kinds={kinds}
+          wrong={["bad", "fail"]}
+        >
           {p.controls}
         </Log>
       </div>

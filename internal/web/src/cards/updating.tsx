@@ -1,5 +1,6 @@
 // The way to an update of boxes: to which program, and what will happen.
 import { useState } from "preact/hooks";
+import { whole } from "../whole";
 import { boxReleases, boxUpdate, type Release, type UpdateStarted } from "../client.gen";
 import { useOne } from "../list";
 import { inert } from "../ui/ansi";
@@ -11,7 +12,8 @@ import { tell } from "../ui/toast";
 import { counted } from "./rollout";
 
 // useReleases are the programs that boxes may run, newest first.
-export const useReleases = () => useOne("releases", (signal) => boxReleases({ per_page: 100 }, { signal }));
+export const useReleases = () =>
+  useOne("releases", (signal) => whole((cursor) => boxReleases({ cursor, per_page: 100 }, { signal })));
 
 // newest is the version that boxes come to without another word.
 export const newest = (all: Release[], channel = "builtin") =>

@@ -1,11 +1,10 @@
 // What a widget of a board is to show: nothing that the server would refuse is offered.
 import { useState } from "preact/hooks";
-import { projectList, type DashboardWidgetSpec } from "../client.gen";
-import { useOne } from "../list";
-import { may } from "../session";
+import type { DashboardWidgetSpec } from "../client.gen";
 import type { Problems } from "../ui/form";
 import { of, Choice, Text } from "../ui/inputs";
 import { kindOf, narrows, sizeOf, sizes, sources, windows, type Kind, type Source, type Window } from "./sources";
+import { useRepos } from "../whole";
 
 const right = () => undefined;
 
@@ -18,9 +17,7 @@ export function WidgetForm(p: {
     [source, setSource] = useState<Source | "">(was ? (was.source ?? "") : "tasks_filed"),
     [kind, setKind] = useState<Kind>(was?.kind ?? "stat"),
     [wrong, setWrong] = useState<Problems>({});
-  const repos = useOne("repos", (signal) =>
-    may(projectList) ? projectList({ per_page: 100 }, { signal }) : Promise.resolve({ data: [], next_cursor: null }),
-  );
+  const repos = useRepos();
   const about = source ? sources[source] : undefined,
     fits = about && !about.kinds.includes(kind) ? about.kinds[0]! : about ? kind : "markdown",
     names = (repos.value.value?.data ?? []).map((r) => r.full_name);

@@ -20,6 +20,7 @@ import { inert } from "../ui/ansi";
 import { useEvery } from "../ui/every";
 import { many, usd } from "../ui/money";
 import { Act, Coming, Empty, Loading, More, Trouble } from "../ui/parts";
+import { waits } from "../ui/say";
 import { Status, words } from "../ui/status";
 import { Time, Took } from "../ui/time";
 import { deadOf, goneOf, pullsOf, rowsOf, stuckOf, type Wrong } from "./wrong";
@@ -251,7 +252,7 @@ function Why() {
             <li key={s.reason + JSON.stringify(s.clear)} class="item">
               <div>
                 <p>
-                  <strong>{words(s.reason)}</strong>
+                  <strong>{waits(s.reason)}</strong>
                   <span class="dim">
                     , {many(s.count, "task")}, since <Time at={s.since} suffix={false} />,
                   </span>{" "}

@@ -12,6 +12,7 @@ import {
 } from "../client.gen";
 import { useList, useOne, type List } from "../list";
 import { may } from "../session";
+import { whole } from "../whole";
 import { useEvery } from "../ui/every";
 
 const none = { data: [], next_cursor: null };
@@ -49,7 +50,7 @@ export function useWrong(pulls: List<PullRequest>) {
     { topic: "runners", fits: gone, drop: true },
   );
   const hooks = useOne<{ data: Webhook[] }>("h", (signal) =>
-    may(webhookList) ? webhookList({ per_page: 100 }, { signal }) : Promise.resolve(none),
+    may(webhookList) ? whole((cursor) => webhookList({ cursor, per_page: 100 }, { signal })) : Promise.resolve(none),
   );
   useEvery(30, () => {
     void boxes.refresh(); // nothing tells that a box fell silent before it is looked at

@@ -9,6 +9,7 @@ import { inert } from "../ui/ansi";
 import { Markdown } from "../ui/markdown";
 import { Act, Coming, Empty, Fact, Facts, Head, Id } from "../ui/parts";
 import { Raw } from "../ui/raw";
+import { waits } from "../ui/say";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
 
@@ -67,7 +68,7 @@ export default function AskPage(p: PageProps) {
       </Facts>
       {a.hold && (
         <p class="hold">
-          <strong>{words(a.hold.reason)}</strong>{" "}
+          <strong>{waits(a.hold.reason)}</strong>{" "}
           <span class="dim">
             since <Time at={a.hold.since} suffix={false} />
           </span>{" "}

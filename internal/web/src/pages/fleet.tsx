@@ -85,7 +85,7 @@ function Use(p: { of: FleetUtilization; latest: string | undefined }) {
                     </p>
                   </td>
                   <td data-name="Busy">
-                    <Meter value={b.active} max={b.slots} label={ofAll(b.active, b.slots)} />
+                    <Meter full value={b.active} max={b.slots} label={ofAll(b.active, b.slots)} />
                   </td>
                   <td data-name="Free on its disk">{bytes(b.disk_free)}</td>
                   <td data-name="Program">

@@ -1,9 +1,9 @@
 // Plans: work that was cut into groups of tasks, in numbered pages.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { planList, planStart, projectList, type Plan, type PlanPage, type Repository } from "../client.gen";
+import { planList, planStart, type Plan, type PlanPage, type Repository } from "../client.gen";
 import { useAgain, useOne } from "../list";
 import { go, query, setQuery } from "../route";
-import { may } from "../session";
+import { repos as everyRepo } from "../whole";
 import { inert } from "../ui/ansi";
 import { Dialog } from "../ui/dialog";
 import { Form } from "../ui/form";
@@ -171,15 +171,14 @@ function Start(p: { close: () => void }) {
   const [repos, setRepos] = useState<Repository[]>([]),
     [all, setAll] = useState<string[]>([]);
   useEffect(() => {
-    if (may(projectList))
-      projectList({ per_page: 100 }).then(
-        (r) => {
-          const on = r.data.filter((x) => x.enabled);
-          setRepos(on);
-          if (on.length === 1) setAll([on[0]!.full_name]);
-        },
-        () => {},
-      );
+    everyRepo().then(
+      (r) => {
+        const on = r.data.filter((x) => x.enabled);
+        setRepos(on);
+        if (on.length === 1) setAll([on[0]!.full_name]);
+      },
+      () => {},
+    );
   }, []);
   const few = all.length < 2;
   return (

@@ -1,9 +1,9 @@
 // Sessions: every conversation with a model, what it was for and what it cost.
-import { projectList, sessionList, sessionListByProject, type Repository, type Session } from "../client.gen";
+import { sessionList, sessionListByProject, type Session } from "../client.gen";
 import { SessionTable } from "../cards/sessions";
-import { useList, useOne } from "../list";
+import { useList } from "../list";
 import { query, setQuery } from "../route";
-import { may } from "../session";
+import { useRepos } from "../whole";
 import { inert } from "../ui/ansi";
 import { table } from "../own";
 import { Head, NoFit, Tabs } from "../ui/parts";
@@ -17,7 +17,6 @@ const shows: Record<string, Show> = table({
   unpriced: { filter: ["cost:unknown"], fits: (s) => s.cost_usd === null && s.calls > 0 },
 });
 const outcomes = ["succeeded", "failed", "interrupted", "lost"] as const;
-const none: { data: Repository[] } = { data: [] };
 
 // Choice is one of several values of a filter, in the address.
 function Choice(p: {
@@ -64,9 +63,7 @@ export default function Sessions() {
         (!outcome || s.outcome === outcome),
     },
   );
-  const repos = useOne("repos", (signal) =>
-    may(projectList) ? projectList({ per_page: 100 }, { signal }) : Promise.resolve(none),
-  );
+  const repos = useRepos();
   const models = [...new Set(list.ids.value.flatMap((id) => list.rows.get(id)?.peek().model ?? []))].sort();
   return (
     <section class="room">

@@ -7,6 +7,7 @@ import { Graph } from "../cards/graph";
 import { Hold } from "../cards/hold";
 import { Named, NamedAsk, NamedBox } from "../cards/named";
 import { Report } from "../cards/report";
+import { Timeline } from "../cards/timeline";
 import { Who } from "../cards/who";
 import { useOne } from "../list";
 import { query, setQuery, type PageProps } from "../route";
@@ -111,6 +112,7 @@ export default function TaskPage(p: PageProps) {
         <Hold key={h.reason} of={h} />
       ))}
       <Failure of={t} />
+      <Timeline id={id} />
       <Tabs
         label="Parts of the task"
         all={["run", "report", "task", ...(t.pr_id ? ["changes"] : []), "attempts", "graph", "raw"]}

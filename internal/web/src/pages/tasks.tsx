@@ -9,6 +9,7 @@ import { useAgain, useList, useOne, type List } from "../list";
 import { listen } from "../live";
 import { query, setQuery } from "../route";
 import { may } from "../session";
+import { whole } from "../whole";
 import { inert } from "../ui/ansi";
 import { usd } from "../ui/money";
 import { PaneSwitch } from "../ui/pane";
@@ -49,7 +50,7 @@ export default function Tasks() {
   );
   usePlaces(list);
   const boxes = useOne("boxes", (signal) =>
-    may(boxList) ? boxList({ per_page: 100 }, { signal }) : Promise.resolve(none),
+    may(boxList) ? whole((cursor) => boxList({ cursor, per_page: 100 }, { signal })) : Promise.resolve(none),
   );
   useAgain(
     "runners",
@@ -109,7 +110,7 @@ export default function Tasks() {
           list={list}
           id="tasks"
           label="Tasks"
-          widths="minmax(150px,190px) minmax(0,1fr) minmax(0,160px) 70px minmax(80px,130px) 70px 80px 90px"
+          widths="160px minmax(0,1fr) minmax(0,160px) 70px minmax(80px,130px) 70px 80px 90px"
           href={(t) => "/ui/tasks/" + t.id}
           pane={TaskPane}
           empty={empty}

@@ -5,7 +5,6 @@ import {
   configDelete,
   configList,
   configSet,
-  projectList,
   providers,
   systemPromptGet,
   systemPromptSet,
@@ -17,7 +16,7 @@ import {
 } from "../client.gen";
 import { useList, useOne } from "../list";
 import { query, setQuery } from "../route";
-import { may } from "../session";
+import { useRepos, whole } from "../whole";
 import { useFresh } from "../ui/every";
 import { inert } from "../ui/ansi";
 import { Dialog } from "../ui/dialog";
@@ -230,10 +229,10 @@ type Scope = (typeof scopes)[number][0];
 
 // usePlaces are the places that a text may hold for: the account, a repository, a template.
 function usePlaces(): (readonly [string, string])[] {
-  const repos = useOne("repos", (signal) =>
-    may(projectList) ? projectList({ per_page: 100 }, { signal }) : Promise.resolve({ data: [], next_cursor: null }),
+  const repos = useRepos();
+  const templates = useOne("templates", (signal) =>
+    whole((cursor) => templateList({ cursor, per_page: 100 }, { signal })),
   );
-  const templates = useOne("templates", (signal) => templateList({ per_page: 100 }, { signal }));
   return [
     ["account:", "the account"],
     ...(repos.value.value?.data ?? []).map((r) => ["repo:" + r.id, "repository " + r.full_name] as const),

@@ -228,9 +228,7 @@ function Parts(p: { name: string; of: UsagePart[]; none: string; to?: string }) 
                   <td class="num end" data-name="Cost">
                     {r.unpriced_calls === r.calls ? "–" : usd(r.spent_usd)}
                   </td>
-                  <td>
-                    {most > 0 && <meter min={0} max={most} value={Number(r.spent_usd)} aria-label={r.name ?? p.none} />}
-                  </td>
+                  <td>{most > 0 && <Meter full value={Number(r.spent_usd)} max={most} label="" />}</td>
                   <td class="num end" data-name="Sessions">
                     {r.sessions}
                   </td>

@@ -26,6 +26,7 @@ type Entry = {
   first: number;
   row: number;
   unfolded: boolean;
+  at: number; // when it came, NaN where that is not known
 };
 
 // An entry whose last line is longer goes on in a new one: what comes bit by bit would
@@ -40,6 +41,9 @@ const most = 40,
 const foldable = (kind: string) => kind === "out" || kind === "add" || kind === "del";
 // prose is wrapped at words, everything else at columns.
 const prose = (kind: string) => kind === "say" || kind === "think" || kind === "user";
+// wide is how many columns a kind has of all. What an agent says is read as text: its letters
+// are of their own widths, capitals wider than those of a program, and long lines are hard to read.
+const wide = (kind: string, cols: number) => (kind === "say" ? Math.min(96, Math.floor(cols * 0.8)) : cols);
 // single is one line that is cut off where it is too long, since its text changes later.
 const single = (kind: string) => kind === "fate";
 
@@ -49,6 +53,7 @@ export class Lines {
   rows: number[] = [];
   readonly version = signal(0);
   private entries: Entry[] = [];
+  protected clock = NaN; // when what is added came, in milliseconds
   private cols = 110;
   private due = 0;
   private hidden = "";
@@ -76,7 +81,17 @@ export class Lines {
       this.lines.length = e.line;
     } else {
       const line = this.lines.length;
-      e = { kind, parts: [text], rest: text, open, line, first: line, row: this.rows.length, unfolded: false };
+      e = {
+        kind,
+        parts: [text],
+        rest: text,
+        open,
+        line,
+        first: line,
+        row: this.rows.length,
+        unfolded: false,
+        at: this.clock,
+      };
       this.entries.push(e);
     }
     const of = this.entries.length - 1,
@@ -97,6 +112,18 @@ export class Lines {
     e.parts = [text];
     e.rest = text;
     this.lines[e.first] = { ...this.lines[e.first]!, text: text.replace(/\s+/g, " ") };
+    this.changed();
+  }
+
+  // replace puts another text in the place of what came last.
+  protected replace(text: string) {
+    const of = this.entries.length - 1,
+      e = this.entries[of]!;
+    e.parts = [text];
+    e.rest = text;
+    e.line = this.lines.length = e.first;
+    this.wrap(e, of);
+    this.show(e, of, e.first);
     this.changed();
   }
 
@@ -211,18 +238,47 @@ export class Lines {
     const back = raw.lastIndexOf("\r");
     if (back >= 0) raw = raw.slice(back + 1);
     raw = raw.replaceAll("\t", "    ");
-    const text = raw.length <= this.cols ? "" : plain(raw);
-    if (text.length <= this.cols) {
+    const cols = wide(kind, this.cols),
+      text = raw.length <= cols ? "" : plain(raw);
+    if (text.length <= cols) {
       this.lines.push({ kind, text: raw, of, n });
       return;
     }
-    for (const part of parted(raw, cuts(text, this.cols, prose(kind)))) this.lines.push({ kind, text: part, of, n });
+    for (const part of parted(raw, cuts(text, cols, prose(kind)))) this.lines.push({ kind, text: part, of, n });
   }
 
   // first is the place in lines of the line of a number, which is undefined while there is none.
   first(n: number): number | undefined {
     if (n < 0 || n >= this.size) return;
     return least(this.lines.length, (i) => this.lines[i]!.n >= n);
+  }
+
+  // told is when the entry came that begins with a line of lines, if that is another second
+  // than that of the entry before it.
+  told(place: number): number | undefined {
+    const of = this.lines[place]!.of,
+      e = this.entries[of]!;
+    if (e.first !== place || !e.at) return;
+    const before = this.entries[of - 1]?.at ?? NaN;
+    return Math.floor(before / 1000) === Math.floor(e.at / 1000) ? undefined : e.at;
+  }
+
+  // timed says whether the first of the lines has a time.
+  get timed(): boolean {
+    return this.entries.length > 0 && !!this.entries[0]!.at;
+  }
+
+  // since is the number of the first line that came in the last milliseconds, if others came before.
+  since(ms: number): number | undefined {
+    const newest = this.entries.findLast((e) => e.at)?.at ?? NaN,
+      e = this.entries.find((e) => e.at >= newest - ms);
+    return e && e !== this.entries[0] ? this.lines[e.first]?.n : undefined;
+  }
+
+  // next is the number of the first line after a number that is of one of some kinds; the first of all behind the last.
+  next(kinds: string[], after = -1): number | undefined {
+    const fits = (l: Line) => kinds.includes(l.kind);
+    return (this.lines.find((l) => l.n > after && fits(l)) ?? this.lines.find(fits))?.n;
   }
 
   // row is the row that shows the line of a number, or the next one if it is not shown.

@@ -20,6 +20,7 @@ type Props = {
   id: string;
   tail?: boolean; // more lines may come
   kinds?: Record<string, string[]>; // of lines, by names of which one can choose
+  wrong?: string[]; // kinds of lines that tell of a failure
   children?: ComponentChildren; // further controls
 };
 
@@ -129,6 +130,19 @@ export function Log(p: Props) {
     { keys: "n", does: "next match", group: "Logs", run: () => find(1) },
     { keys: "p", does: "previous match", group: "Logs", run: () => find(-1) },
     { keys: "/", does: "find in the log", group: "Logs", run: () => field.current?.focus() },
+    ...(p.wrong
+      ? [
+          {
+            keys: "x",
+            does: "next failure",
+            group: "Logs",
+            run: () => {
+              const to = lines.next(p.wrong!, at);
+              if (to !== undefined) show(to);
+            },
+          },
+        ]
+      : []),
   ]);
   useEffect(() => {
     const on = (e: KeyboardEvent) => {
@@ -151,6 +165,8 @@ export function Log(p: Props) {
     return () => clearInterval(timer);
   }, [lines, p.tail]);
   const picked = useSelection(lines, p.id);
+  const failure = p.wrong && lines.next(p.wrong, at),
+    lately = lines.since(600_000);
 
   const place = at === undefined ? -1 : hits.indexOf(at);
   return (
@@ -189,6 +205,16 @@ export function Log(p: Props) {
               : `${place + 1} of ${hits.length} found`}
           {goal !== undefined && !p.tail && lines.size > 0 && `, there is no line ${goal + 1}`}
         </span>
+        {p.wrong && failure !== undefined && (
+          <button type="button" class="plain" title="x" onClick={() => show(failure)}>
+            Next failure
+          </button>
+        )}
+        {lately !== undefined && (
+          <button type="button" class="plain" onClick={() => show(lately)}>
+            Last 10 min
+          </button>
+        )}
         <span class="heard" role="status">
           {told}
         </span>
@@ -241,12 +267,12 @@ export function Log(p: Props) {
       <span class="probe" ref={probe} aria-hidden="true">
         00000000000000000000
       </span>
-      <span class="probe gutter" aria-hidden="true" />
+      <span class={"probe gutter" + (lines.timed ? " timed" : "")} aria-hidden="true" />
       <VList
         id={p.id}
         role="log"
         label={p.label}
-        class="log"
+        class={"log" + (lines.timed ? " timed" : "")}
         count={lines.rows.length}
         height={height}
         tail={follow}
@@ -285,6 +311,7 @@ export function Log(p: Props) {
               data-line={place}
               class={"l " + l.kind + (l.n === at ? " on" : "") + (picked(place) ? " picked" : "")}
             >
+              {lines.timed && <At t={lines.told(place)} />}
               {lines.lines[place - 1]?.n !== l.n && (
                 <a
                   class="n"
@@ -305,6 +332,17 @@ export function Log(p: Props) {
         }}
       />
     </div>
+  );
+}
+
+// At is when a line came, in the margin.
+function At(p: { t: number | undefined }) {
+  if (p.t === undefined) return null;
+  const at = new Date(p.t);
+  return (
+    <time class="at" dateTime={at.toISOString()} title={at.toLocaleString()}>
+      {at.toTimeString().slice(0, 8)}
+    </time>
   );
 }
 

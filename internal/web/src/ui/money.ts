@@ -2,7 +2,7 @@
 export function usd(v: string | number | null | undefined): string {
   if (v === null || v === undefined) return "–";
   const n = Number(v);
-  return Number.isFinite(n) ? "$" + n.toFixed(n !== 0 && Math.abs(n) < 0.1 ? 4 : 2) : "–";
+  return Number.isFinite(n) ? "$" + n.toFixed(n !== 0 && Math.abs(n) < 0.01 ? 4 : 2) : "–";
 }
 
 export const count = (n: number) => n.toLocaleString("en");

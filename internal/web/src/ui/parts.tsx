@@ -172,14 +172,14 @@ export function copy(text: string) {
 }
 
 // Meter shows a part of a whole, as a bar and in words.
-export function Meter(p: { value: number; max: number; label: string }) {
+export function Meter(p: { value: number; max: number; label: string; full?: boolean }) {
   const part = p.max > 0 ? Math.min(1, p.value / p.max) : 0;
   return (
     <span class="gauge">
       <svg class="meter" width="80" height="6" aria-hidden="true">
         <rect class="track" width="100%" height="6" rx="3" />
         <rect
-          class={"level" + (part >= 1 ? " over" : part > 0.8 ? " warn" : "")}
+          class={"level" + (p.full || part <= 0.8 ? "" : part >= 1 ? " over" : " warn")}
           width={part * 100 + "%"}
           height="6"
           rx="3"

@@ -9,7 +9,18 @@ export type RunEvent = { kind: string; data?: any; seq?: number; t?: string };
 
 // A Step is something that the agent did, or a while in which nothing happened. line is
 // the number of its line; from and to are in milliseconds, undefined where they are not known.
-export type Step = { line: number; title: string; from?: number; to?: number; idle?: boolean; done?: boolean };
+// of is the entry of its title; runs, that the title is a command line, in place of which none comes that is less.
+export type Step = {
+  line: number;
+  title: string;
+  from?: number;
+  to?: number;
+  idle?: boolean;
+  done?: boolean;
+  of?: number;
+  edit?: boolean;
+  runs?: boolean;
+};
 
 // A Message is what somebody said to the agent, and what became of it. Those that were sent
 // from here are own, those of which an event tells have an entry.
@@ -106,11 +117,13 @@ export class Transcript extends Lines {
     this.printed.clear();
     this.last = NaN;
     this.ended = false;
+    this.clock = NaN;
   }
 
   event(e: RunEvent): void {
     const d = e.data ?? {},
       t = Date.parse(e.t ?? "");
+    this.clock = t;
     this.idle(t);
     switch (e.kind) {
       case "agent.update":
@@ -197,15 +210,18 @@ export class Transcript extends Lines {
         return this.add("user", textOf(d.content), true);
       case "tool_call": {
         this.ends(t);
-        this.now = String(d.title ?? d.kind ?? "works");
-        const step: Step = { line: this.size, title: this.now };
+        const runs = commandOf(d);
+        this.now = runs || String(d.title ?? d.kind ?? "works");
+        const step: Step = { line: this.size, title: this.now, edit: d.kind === "edit", runs: !!runs };
         if (t) step.from = t;
         this.steps.push(step);
         this.tools.set(String(d.toolCallId ?? ""), step);
-        this.add("tool", `${d.kind === "edit" ? "±" : "$"} ${this.now}`);
+        this.add("tool", named(step));
+        step.of = this.newest;
         return this.content(d, t);
       }
       case "tool_call_update":
+        this.title(d, this.tools.get(String(d.toolCallId ?? "")));
         return this.content(d, t);
       case "plan":
         return this.add(
@@ -216,6 +232,21 @@ export class Transcript extends Lines {
               .join("; "),
         );
     }
+  }
+
+  // title takes in what some agents tell of a tool only later: what it runs, or a longer name.
+  private title(d: any, step: Step | undefined) {
+    const runs = commandOf(d),
+      title = runs || (typeof d.title === "string" ? d.title : "");
+    if (!step || !title || title === step.title || (step.runs && !runs)) return;
+    if (this.now === step.title) this.now = title;
+    step.title = title;
+    step.runs = !!runs;
+    if (d.kind === "edit") step.edit = true;
+    if (step.of === this.newest) return this.replace(named(step));
+    step.line = this.size; // other things have been told since
+    this.add("tool", named(step));
+    step.of = this.newest;
   }
 
   private content(d: any, t: number) {
@@ -257,6 +288,15 @@ export class Transcript extends Lines {
     const how = [took >= 1 ? "after " + span(took).trim() : "", exit === undefined ? "" : "exit " + exit];
     this.add(bad ? "fail" : "done", [bad ? "failed" : "done", ...how].filter(Boolean).join(", "));
   }
+}
+
+// named is the line of a step.
+const named = (s: Step) => `${s.edit ? "±" : "$"} ${s.title}`;
+
+// commandOf is the command line that a tool runs, where an agent tells it.
+function commandOf(d: any): string {
+  const of = d.rawInput?.command;
+  return typeof of === "string" ? of : Array.isArray(of) ? of.filter((x) => typeof x === "string").join(" ") : "";
 }
 
 // exitOf is what a program ended with, as agents tell it.

@@ -88,6 +88,7 @@ export function VList(p: Props) {
       aria-live={p.role === "log" ? "off" : undefined}
       aria-rowcount={grid ? p.count : undefined}
       aria-activedescendant={grid && p.active !== undefined && p.count ? p.id + p.active : undefined}
+      style={grid ? { flex: `0 1 ${p.count * p.height}px` } : undefined}
       onKeyDown={p.onKeyDown}
     >
       <div role={grid ? "rowgroup" : undefined} style={{ height: `${p.count * p.height}px` }}>

@@ -269,9 +269,29 @@ async function steps(wrong: string[]) {
   if (took !== "build 12,test 187,look 0,idle 7200") wrong.push("the steps are " + took);
 }
 
+// A tool is shown by what it runs, also where the agent tells that later than its name; a command gives way to a command alone.
+async function titles(wrong: string[]) {
+  const cases: [string, object[], string][] = [
+    ["named later", [{ sessionUpdate: "tool_call", title: "bash", kind: "execute" }, { title: "make", rawInput: { command: "make all" } }, { title: "Builds it" }], "$ make all"],
+    ["titled later", [{ sessionUpdate: "tool_call", title: "edit", kind: "edit" }, { title: "src/a.py" }], "± src/a.py"],
+    ["at once", [{ sessionUpdate: "tool_call", title: "make", rawInput: { command: ["go", "test"] } }, { title: "go test" }], "$ go test"],
+    ["of two lines", [{ sessionUpdate: "tool_call", title: "bash" }, { rawInput: { command: "cd a\nmake" } }], "$ cd a\nmake"],
+    ["after output", [{ sessionUpdate: "tool_call", title: "bash" }, { _meta: { terminal_output_delta: { data: "one\n" } } }, { rawInput: { command: "make" } }], "$ bash\none\n$ make"],
+  ];
+  for (const [name, all, want] of cases) {
+    const lines = new Transcript();
+    for (const u of all) lines.event(update({ sessionUpdate: "tool_call_update", toolCallId: "a", ...u }));
+    const got = lines.text(0, 1e9).trimEnd(),
+      shown = lines.rows.map((r) => lines.lines[r]?.text).join("\n").trimEnd();
+    if (got !== want || shown !== want) wrong.push(`${name}: ${JSON.stringify([got, shown])}`);
+    const last = want.slice(want.lastIndexOf("\n" + want[0]) + 1).slice(2);
+    if (lines.now !== last || lines.steps.at(-1)?.title !== last) wrong.push(`${name}: it does ${lines.now}`);
+  }
+}
+
 Object.assign(window, { log: async (name: string) => {
   const wrong: string[] = [];
-  await ({ link, width, fold, filter, copy, polite, colours, messages, steps })[name]!(wrong);
+  await ({ link, width, fold, filter, copy, polite, colours, messages, steps, titles })[name]!(wrong);
   render(null, at);
   go(location.pathname + "#", { replace: true });
   return wrong;

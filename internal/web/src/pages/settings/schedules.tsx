@@ -1,7 +1,6 @@
 // Schedules: asks that are filed again and again.
 import { useState } from "preact/hooks";
 import {
-  projectList,
   scheduleCreate,
   scheduleDelete,
   scheduleList,
@@ -10,8 +9,8 @@ import {
   type Schedule,
 } from "../../client.gen";
 import { Who } from "../../cards/who";
-import { useList, useOne } from "../../list";
-import { may } from "../../session";
+import { useList } from "../../list";
+import { useRepos } from "../../whole";
 import { useFresh } from "../../ui/every";
 import { inert } from "../../ui/ansi";
 import { Dialog } from "../../ui/dialog";
@@ -137,9 +136,7 @@ export default function Schedules() {
 
 function Edit(p: { of: Schedule | undefined; close: () => void }) {
   const s = p.of,
-    repos = useOne("repos", (signal) =>
-      may(projectList) ? projectList({ per_page: 100 }, { signal }) : Promise.resolve({ data: [], next_cursor: null }),
-    );
+    repos = useRepos();
   const fields = (wrong: (f: string) => string[] | undefined) => (
     <>
       <Text name="title" label="Title" wrong={wrong} value={s?.title} focus />

@@ -4,7 +4,6 @@ import {
   accountAcceptTos,
   accountActiveAccountSwitch,
   memberLeave,
-  projectList,
   selfGithubTokenClear,
   selfGithubTokenGet,
   selfGithubTokenSet,
@@ -21,6 +20,7 @@ import { Asked } from "../../cards/asked";
 import { Password } from "../../cards/signin";
 import { useOne } from "../../list";
 import { load, may, me } from "../../session";
+import { useRepos } from "../../whole";
 import { density, theme } from "../../look";
 import { inert } from "../../ui/ansi";
 import { Form } from "../../ui/form";
@@ -197,9 +197,7 @@ function Prompt() {
 function HostToken() {
   const one = useOne("token", (signal) => selfGithubTokenGet({}, { signal })),
     bound = useOne("bound", (signal) => selfRepoBindingList({}, { signal }));
-  const repos = useOne("repos", (signal) =>
-      may(projectList) ? projectList({ per_page: 100 }, { signal }) : Promise.resolve({ data: [], next_cursor: null }),
-    ),
+  const repos = useRepos(),
     t = one.value.value,
     [open, set] = useState(false);
   const again = () => {

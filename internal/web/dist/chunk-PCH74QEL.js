@@ -1,1 +1,0 @@
-function r(n){if(n==null)return"\u2013";let t=Number(n);return Number.isFinite(t)?"$"+t.toFixed(t!==0&&Math.abs(t)<.1?4:2):"\u2013"}var e=n=>n.toLocaleString("en"),u=(n,t)=>`${e(n)} ${n===1?t:t+"s"}`;export{r as a,e as b,u as c};
