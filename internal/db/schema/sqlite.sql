@@ -217,7 +217,7 @@ CREATE TABLE runs (
   started_at       BIGINT,
   progress_at      BIGINT NOT NULL,
   ended_at         BIGINT
-, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT, halting_until BIGINT, pref_provider TEXT, pref_model TEXT, prompt_sha256 TEXT);
+, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT, halting_until BIGINT, pref_provider TEXT, pref_model TEXT, prompt_sha256 TEXT, events_reaped_at BIGINT);
 CREATE INDEX runs_task ON runs (task_id, created_at);
 CREATE INDEX runs_lease ON runs (lease_expires_at) WHERE ended_at IS NULL;
 CREATE INDEX runs_box ON runs (box_id) WHERE ended_at IS NULL;
@@ -452,7 +452,7 @@ CREATE TABLE audit_heads (
   account_id TEXT PRIMARY KEY,
   seq        BIGINT NOT NULL,
   hash       TEXT NOT NULL
-);
+, cut_seq BIGINT NOT NULL DEFAULT 0, cut_hash TEXT NOT NULL DEFAULT '', cut_told BIGINT NOT NULL DEFAULT 0);
 CREATE TABLE operator_trail (
   id         TEXT PRIMARY KEY,
   at         BIGINT NOT NULL,
@@ -2316,6 +2316,7 @@ CREATE TABLE git_homes (
 );
 CREATE INDEX git_homes_node ON git_homes (node_id);
 CREATE INDEX tasks_person ON tasks (account_id, requested_by, created_at, id) WHERE requested_by IS NOT NULL;
+CREATE INDEX runs_reap ON runs (ended_at) WHERE ended_at IS NOT NULL AND events_reaped_at IS NULL;
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2464,4 +2465,6 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (145, 580, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (146, 581, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (147, 582, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (148, 583, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (149, 600, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (150, 601, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
