@@ -9,11 +9,6 @@ import (
 	"yardmaster/internal/proof/seed"
 )
 
-var (
-	hasMeasures = db.S(`INSERT INTO account_measures (account_id, object_bytes, record_bytes, measured_at, due_at) VALUES ($1, 10, 100, $2, 0)`)
-	hasSize     = db.S(`INSERT INTO repo_sizes (repo_id, account_id, bytes, measured_at) VALUES ($1, $1, 1000, 0)`)
-)
-
 // What is stored is what all accounts together have, of the time of the oldest measurement, and the
 // whole database besides.
 func TestStoredNow(t *testing.T) {
@@ -31,10 +26,10 @@ func TestStoredNow(t *testing.T) {
 				if err := seed.Add(tx, seed.Repo{ID: of, Account: of, Name: of}); err != nil {
 					return err
 				}
-				if _, err := hasMeasures.Exec(tx, of, at.Add(time.Duration(i)*time.Hour)); err != nil {
+				if _, err := seed.Measured.Exec(tx, of, 10, 100, at.Add(time.Duration(i)*time.Hour)); err != nil {
 					return err
 				}
-				if _, err := hasSize.Exec(tx, of); err != nil {
+				if _, err := seed.Sized.Exec(tx, of, 1000); err != nil {
 					return err
 				}
 			}
