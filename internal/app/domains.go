@@ -415,7 +415,7 @@ func (a *App) wire() parts {
 	add(&p, onboarding.New(onboarding.Needs{DB: a.db, Rungs: flow.Rungs{Tasks: p.task, Queue: p.queue}}))
 	p.run = add(&p, run.New(run.Needs{
 		DB: a.db, Hub: a.hub, Tasks: p.task, Queue: p.queue, Bus: a.line, Logger: a.log, Lease: a.cfg.Lease,
-		GatewayURL: a.base + "/gateway",
+		GatewayURL: a.base + "/gateway", KeepEvents: days(a.cfg.KeepEvents),
 		CommitName: author.Name, CommitEmail: author.Email,
 		Setup: flow.RunSetup{Prompts: prompts, Vaults: vaults, Ring: a.ring, Hosts: a.hosts},
 		Boxes: flow.RunBoxes{}, Vault: flow.RunVault{Vaults: vaults}, Branches: flow.Branches{DB: a.db, Hosts: a.hosts},

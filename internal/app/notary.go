@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
+	"yardmaster/internal/event"
 	"yardmaster/internal/event/notary"
 	"yardmaster/internal/seal"
 )
@@ -24,6 +25,11 @@ func (a *App) startNotary(ctx context.Context) error {
 	a.notary.Logger, a.notary.Post = a.log, a.post
 	_, err := a.notary.Start(ctx)
 	return err
+}
+
+// reaper removes old rows of the record.
+func (a *App) reaper() *event.Reaper {
+	return &event.Reaper{DB: a.db, Logger: a.log, Keep: days(a.cfg.KeepAudit)}
 }
 
 // closeNotary notes the heads as they are when everything is stored.

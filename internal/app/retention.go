@@ -20,8 +20,10 @@ import (
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/digest"
 	"yardmaster/internal/domain/notification"
+	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/source"
 	"yardmaster/internal/domain/webhook"
+	"yardmaster/internal/event"
 	"yardmaster/internal/mail"
 )
 
@@ -32,6 +34,8 @@ var old = []struct {
 	days  func(*config.Config) int
 	count func(*db.Tx, time.Time) (int64, error)
 }{
+	{"audit", func(c *config.Config) int { return c.KeepAudit }, event.Old},
+	{"run_events", func(c *config.Config) int { return c.KeepEvents }, run.Old},
 	{"notifications", func(c *config.Config) int { return c.KeepInbox }, notification.Old},
 	{"digests", func(c *config.Config) int { return c.KeepDigests }, digest.Old},
 	{"artifacts", func(*config.Config) int { return 0 }, artifact.Old},

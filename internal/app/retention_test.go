@@ -39,7 +39,8 @@ func TestRetention(t *testing.T) {
 				return out.String()
 			}
 			said := say(func(*config.Config) {})
-			for _, want := range []string{`artifacts +1 +0 +keep-artifacts`, `digests +0 +0 +keep-digests`, `audit +\d+ +- +never`,
+			for _, want := range []string{`artifacts +1 +0 +keep-artifacts`, `digests +0 +0 +keep-digests`, `audit +\d+ +0 +keep-audit`,
+				`run_events +0 +0 +keep-run-events`,
 				`repositories: \d+ bytes`, `objects: \d\d+ bytes`} {
 				if !regexp.MustCompile(want).MatchString(said) {
 					t.Errorf("%s is not said:\n%s", want, said)

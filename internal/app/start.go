@@ -86,7 +86,7 @@ func (a *App) loops() []func(context.Context) error {
 		}
 	}
 	if due {
-		all = append(all, a.mail.Loop, a.notary.Loop, a.readers.Loop, a.ledger().Loop, a.keeper().Loop, a.due.Loop)
+		all = append(all, a.mail.Loop, a.notary.Loop, a.reaper().Loop, a.readers.Loop, a.ledger().Loop, a.keeper().Loop, a.due.Loop)
 	}
 	if a.relay != nil {
 		all = append(all, a.relay.Loop)

@@ -92,12 +92,17 @@ func writeLog(ctx context.Context, c *client.Client, o *output.Flags, task, run 
 		var page struct {
 			RunID  *string           `json:"run_id"`
 			Events []json.RawMessage `json:"events"`
+			Reaped *time.Time        `json:"reaped_at"`
 		}
 		if err := c.Call(ctx, http.MethodGet, "/v1/tasks/"+url.PathEscape(task)+"/events?"+q.Encode(), nil, &page); err != nil {
 			return err
 		}
 		if page.RunID != nil {
 			run = *page.RunID // a newer one does not take its place on the way
+		}
+		if page.Reaped != nil && after == 0 {
+			screen.Wrapped(os.Stderr, screen.Out(), "", "Its other events were removed at "+page.Reaped.Format(time.RFC3339)+
+				", as they are not kept longer (keep-run-events).")
 		}
 		size := 0
 		for _, b := range page.Events {

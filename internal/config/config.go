@@ -110,6 +110,8 @@ type Config struct {
 	KeepWebhooks   int           `key:"keep-webhook-events" default:"30" doc:"days for which events for webhooks are kept, and can be delivered again"`
 	KeepHost       int           `key:"keep-host-deliveries" default:"30" doc:"days for which deliveries of code hosts are kept"`
 	KeepSource     int           `key:"keep-source-deliveries" default:"30" doc:"days for which deliveries of sources are kept"`
+	KeepEvents     int           `key:"keep-run-events" default:"90" doc:"days for which events of a run are kept after its end, but for what its report shows"`
+	KeepAudit      int           `key:"keep-audit" default:"365" doc:"days for which rows of the record are kept, 30 at least"`
 	KeepMails      int           `key:"keep-mails" default:"0" doc:"days for which mails are kept that were sent or have failed; 0 is for good"`
 	Lease          time.Duration `key:"lease" default:"60s" doc:"how long a silent box may work on; it stops itself before, and its work is handed on at 1.25 times this"`
 

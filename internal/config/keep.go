@@ -23,6 +23,8 @@ func (c *Config) settleKeep() error {
 		switch s.key {
 		case "keep-host-deliveries":
 			least = 8 // a host sends again for a week what has failed
+		case "keep-audit":
+			least = 30 // who reads it reads of a month
 		case "keep-mails":
 			least = 0 // for good
 		}

@@ -15,6 +15,7 @@ func TestKeep(t *testing.T) {
 	for _, c := range []struct{ key, value, says string }{
 		{"keep-notifications", "1", ""}, {"keep-notifications", "0", "from 1 to 36500"}, {"keep-digests", "-1", "from 1 to"},
 		{"keep-webhook-events", "7", ""}, {"keep-host-deliveries", "7", "from 8 to"}, {"keep-host-deliveries", "8", ""},
+		{"keep-audit", "29", "from 30 to"}, {"keep-audit", "30", ""}, {"keep-run-events", "0", "from 1 to"},
 		{"keep-source-deliveries", "1", ""}, {"keep-mails", "0", ""}, {"keep-mails", "-1", "from 0 to"},
 		{"keep-mails", "99999", "from 0 to"}, {"keep-mails", "30d", "is not an integer"},
 	} {

@@ -21,8 +21,8 @@ type Kept struct {
 
 // Retention names every table of the schema once. Nothing grows that is not told here.
 var Retention = []Kept{
-	{[]string{"audit", "audit_heads", "operator_trail"}, Never, "",
-		"the record: a chain that lacks rows proves nothing"},
+	{[]string{"audit_heads", "operator_trail"}, Never, "",
+		"where each chain of the record ends, and every look of an operator"},
 	{[]string{"meta", "goose_db_version", "schema_releases", "event_readers", "event_cursors",
 		"ci_tidying"}, Never, "",
 		"a few rows of the installation itself"},
@@ -36,7 +36,7 @@ var Retention = []Kept{
 		"the ledger of money: what was spent, over which key, by whom"},
 	{[]string{"tasks", "asks", "ask_covers", "plans", "plan_groups", "plan_progress", "plan_fanouts",
 		"plan_fanout_tasks", "plan_file_switches",
-		"task_labels", "runs", "run_events", "blockers", "blocker_fields", "escalations", "queue_lanes",
+		"task_labels", "runs", "blockers", "blocker_fields", "escalations", "queue_lanes",
 		"queue_depths", "template_lanes"}, Never, "",
 		"the work: people read it, and what is done next is decided from it"},
 	{[]string{"pulls", "provenances", "pull_actions", "pull_threads", "pull_comments", "merge_batches", "merge_entries",
@@ -50,6 +50,8 @@ var Retention = []Kept{
 		"notification_people", "notification_choices", "notification_mails", "email_route_mails"}, Never, "",
 		"what there is, with its state: as many rows as things"},
 
+	{[]string{"audit"}, ByDays, "keep-audit", "the record; a chain says what of it went, and what is left is whole"},
+	{[]string{"run_events"}, ByDays, "keep-run-events", "steps of runs, after their end; what a report shows stays for good"},
 	{[]string{"notifications"}, ByDays, "keep-notifications", "rows of inboxes, after their last change"},
 	{[]string{"digests"}, ByDays, "keep-digests", "digests"},
 	{[]string{"artifacts"}, ByDays, "keep-artifacts",

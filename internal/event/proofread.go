@@ -34,7 +34,11 @@ func Proofread(tx *db.Tx) (rows int64, wrong []string, err error) {
 }
 
 func proofread(tx *db.Tx, h headRow) (n int64, why string, err error) {
-	var last chainRow
+	cut, why, err := CutOf(tx, h.AccountID)
+	if err != nil || why != "" {
+		return 0, why, err
+	}
+	last := chainRow{Seq: cut.Through, Hash: cut.Hash}
 	for {
 		var page []chainRow
 		if h.AccountID == "" {

@@ -94,3 +94,40 @@ func recorded(tx *db.Tx, account string, after, to int64, kinds []string, limit 
 	}
 	return out, err
 }
+
+type (
+	oldRow struct {
+		Seq  int64
+		At   time.Time
+		Hash string
+	}
+	reapRow struct {
+		Seq int64
+		Cut
+	}
+	cutArgs struct {
+		AccountID string
+		Cut
+	}
+)
+
+var (
+	selectCut = db.Q[Cut](`SELECT cut_seq, cut_hash, cut_told FROM audit_heads WHERE account_id = $1`)
+	// cutDue lists the chains whose oldest row is from before a time. The platform's rows have
+	// no account.
+	cutDue = db.Q[string](`SELECT h.account_id FROM audit_heads h JOIN audit a ON a.account_id = h.account_id
+		AND a.seq = h.cut_seq + 1 AND a.seq > 0 WHERE h.seq > h.cut_seq AND a.at < $1 ORDER BY h.account_id LIMIT 1000`)
+	ourCutDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM audit_heads h JOIN audit a ON a.account_id IS NULL
+		AND a.seq = h.cut_seq + 1 AND a.seq > 0 WHERE h.account_id = '' AND h.seq > h.cut_seq AND a.at < $1)`)
+	lockCut    = db.Q[reapRow](`SELECT seq, cut_seq, cut_hash, cut_told FROM audit_heads WHERE account_id = $1`).ForUpdate()
+	oldest     = db.Q[oldRow](`SELECT seq, at, hash FROM audit WHERE account_id = $1 AND seq > $2 + 0 AND seq > 0 ORDER BY seq LIMIT 2000`)
+	ourOldest  = db.Q[oldRow](`SELECT seq, at, hash FROM audit WHERE account_id IS NULL AND seq > $1 + 0 AND seq > 0 ORDER BY seq LIMIT 2000`)
+	removeOld  = db.S(`DELETE FROM audit WHERE account_id = $1 AND seq > 0 AND seq <= $2 + 0`)
+	removeOurs = db.S(`DELETE FROM audit WHERE account_id IS NULL AND seq > 0 AND seq <= $1 + 0`)
+	cutHead    = db.SWith[cutArgs](`UPDATE audit_heads SET cut_seq = :cut_seq, cut_hash = :cut_hash, cut_told = :cut_told
+		WHERE account_id = :account_id`)
+	countOld = db.Q[int64](`SELECT COUNT(*) AS n FROM audit WHERE at < $1 AND seq > 0`)
+
+	tellingRow = db.Q[chainRow](`SELECT ` + chained + ` FROM audit WHERE account_id = $1 AND seq = $2 AND seq > 0`)
+	ourTelling = db.Q[chainRow](`SELECT ` + chained + ` FROM audit WHERE account_id IS NULL AND seq = $1 AND seq > 0`)
+)

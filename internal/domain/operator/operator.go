@@ -42,6 +42,17 @@ type Overview struct {
 	EscalationsOpen  int64    `json:"escalations_open" example:"2" doc:"escalations that nobody has resolved"`
 	GrantsActive     int64    `json:"grants_active" example:"5" doc:"grants that are neither revoked nor expired"`
 	OSSPending       int64    `json:"oss_pending" db:"oss_pending" example:"1" doc:"open-source applications that wait for a decision"`
+	Disk             Disk     `json:"disk" doc:"what is stored"`
+}
+
+// Disk is what the server stores.
+type Disk struct {
+	_             struct{}   `doc:"What the server stores, in bytes."`
+	DatabaseBytes int64      `json:"database_bytes" example:"73400320" doc:"the database as of now, with indexes and room that is free again"`
+	RecordBytes   int64      `json:"record_bytes" example:"20971520" doc:"texts in it that accounts have written"`
+	GitBytes      int64      `json:"git_bytes" example:"524288000" doc:"repositories of the built-in host, each since its last push"`
+	ObjectBytes   int64      `json:"object_bytes" example:"104857600" doc:"logs, artifacts and objects of Git LFS"`
+	MeasuredAt    *time.Time `json:"measured_at" doc:"since when record_bytes and object_bytes may have changed, an hour at most; null: not measured yet"`
 }
 
 // OrgSummary is an account as operators list it.

@@ -129,6 +129,12 @@ func (s *Service) overview(ctx context.Context, _ op.None) (out Overview, err er
 			TasksStuck: p.TasksStuck, RunsLive: p.RunsLive, PullsOpen: p.PullsOpen, ApprovalsPending: p.ApprovalsPending,
 			EscalationsOpen: p.EscalationsOpen, GrantsActive: p.GrantsActive, OSSPending: p.OSSPending,
 		}
+		if err != nil {
+			return err
+		}
+		d, err := measure.StoredNow(tx)
+		out.Disk = Disk{DatabaseBytes: d.Database, RecordBytes: d.Records, GitBytes: d.Git, ObjectBytes: d.Objects,
+			MeasuredAt: d.MeasuredAt}
 		return err
 	})
 	return out, err

@@ -55,7 +55,7 @@ func (s *Service) Loop(ctx context.Context) error {
 			continue
 		}
 		in, end := observe.Pass(ctx, "run.leases")
-		err := s.Scan(in)
+		err := errors.Join(s.Scan(in), s.tidyUp(in))
 		observe.Failed(in, err)
 		end()
 		if err != nil && ctx.Err() == nil {

@@ -184,6 +184,8 @@ type Timeline struct {
 	RunID        *string  `json:"run_id" format:"uuid" doc:"the run that the events are of; null until a box has begun"`
 	Events       []Event  `json:"events" doc:"in the order of seq; empty when there are none after since_seq"`
 	NextSinceSeq int64    `json:"next_since_seq" doc:"send it back as since_seq for what follows"`
+
+	ReapedAt *time.Time `json:"reaped_at" example:"null" doc:"since when only what the report shows is left; null: all events are there"`
 }
 
 func (s *Service) events(ctx context.Context, in eventsIn) (Timeline, error) {
@@ -245,7 +247,10 @@ func (s *Service) timeline(ctx context.Context, in eventsIn) (out Timeline, sett
 			out.NextSinceSeq = e.Seq
 		}
 		settled = len(rows) > 0 || r.EndedAt != nil
-		return nil
+		if r.EndedAt != nil {
+			out.ReapedAt, _, err = reapedAt.Maybe(tx, r.ID)
+		}
+		return err
 	})
 	return out, settled, err
 }

@@ -199,6 +199,8 @@ type Needs struct {
 	// Lease is the time that claims and renewals grant; protocol.LeaseTTL when
 	// 0.
 	Lease time.Duration
+	// KeepEvents is how long the events of a run are kept after its end; 0: 90 days.
+	KeepEvents time.Duration
 
 	GatewayURL  string // address of the model gateway for boxes
 	CommitName  string // author of the agents' commits
@@ -219,12 +221,14 @@ type Service struct {
 	reads   singleflight.Group // shared reads of streams
 	gate    gate               // limits how many envelopes are stored at once
 	waiting waiting            // claims that wait for a task
+	tidy    db.Hourly          // removal of old events
 }
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	n.Lease = cmp.Or(n.Lease, protocol.LeaseTTL)
+	n.KeepEvents = cmp.Or(n.KeepEvents, 90*24*time.Hour)
 	return &Service{Needs: n}
 }
 

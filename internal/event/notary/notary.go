@@ -190,7 +190,14 @@ func (n *Notary) mismatch(tx *db.Tx, note hashchain.Note, c *hashchain.Chain) (s
 	if note.Seq == 0 {
 		return "", nil
 	}
+	cut, why, err := event.CutOf(tx, note.Account)
+	if err != nil || why != "" || note.Seq < cut.Through {
+		return why, err // older rows are gone, as the chain says
+	}
 	found, err := hashAt(tx, note.Account, note.Seq)
+	if note.Seq == cut.Through {
+		found = cut.Hash
+	}
 	if err != nil || found == note.Hash {
 		return "", err
 	}
@@ -205,7 +212,7 @@ func (n *Notary) mismatch(tx *db.Tx, note hashchain.Note, c *hashchain.Chain) (s
 			if e != nil {
 				err = e
 			}
-			return hash == older.Hash
+			return hash == older.Hash || older.Seq <= cut.Through
 		})
 	}
 	return hashchain.Mismatch(note, found, top, until), err

@@ -195,6 +195,9 @@ var (
 		WITH RECURSIVE n (i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < $2)
 		SELECT CAST($1 AS TEXT) || CAST(i AS TEXT), CAST($1 AS TEXT), i, 'system', CASE WHEN i % 1000 = 0 THEN 'pair.rare' ELSE 'pair.common' END,
 		'o' || CAST(i AS TEXT), '{}', i FROM n`)
+	// Measured is what was measured of an account, and Sized what of a repository that has the id of its account.
+	Measured  = db.S(`INSERT INTO account_measures (account_id, object_bytes, record_bytes, measured_at, due_at) VALUES ($1, $2, $3, $4, 0)`)
+	Sized     = db.S(`INSERT INTO repo_sizes (repo_id, account_id, bytes, measured_at) VALUES ($1, $1, $2, 0)`)
 	AuditHead = db.S(`INSERT INTO audit_heads (account_id, seq, hash) VALUES ($1, $2, '')`)
 
 	SetNeedsAt   = db.S(`UPDATE pulls SET needs_at = $2 WHERE id = $1`)

@@ -7,7 +7,7 @@ import {
 } from "../../client.gen";
 import { useList, useOne } from "../../list";
 import { inert } from "../../ui/ansi";
-import { useEvery } from "../../ui/every";
+import { bytes, useEvery } from "../../ui/every";
 import { Form } from "../../ui/form";
 import { Cards, Choice, of, Text } from "../../ui/inputs";
 import { count } from "../../ui/money";
@@ -22,7 +22,7 @@ export default function Overview() {
     accountOssVerifyList({ cursor, per_page: 50 }, { signal }),
   );
   useEvery(60, () => void one.load(), [one]);
-  const all: [keyof NonNullable<typeof o>, many: string, one: string, href: string][] = [
+  const all: [Exclude<keyof NonNullable<typeof o>, "disk">, many: string, one: string, href: string][] = [
     ["accounts", "accounts", "account", "/ui/platform/accounts"],
     ["users", "users", "user", "/ui/platform/users"],
     ["users_waitlisted", "wait to be let in", "waits to be let in", "/ui/platform/users?show=waitlisted"],
@@ -59,6 +59,12 @@ export default function Overview() {
             </a>
           ))}
         </div>
+      )}
+      {o && (
+        <p class="dim">
+          Stored: {bytes(o.disk.database_bytes)} of database with {bytes(o.disk.record_bytes)} of texts of accounts,{" "}
+          {bytes(o.disk.git_bytes)} of repositories and {bytes(o.disk.object_bytes)} of objects.
+        </p>
       )}
       <h2 id="oss">Open-source applications</h2>
       <Cards
