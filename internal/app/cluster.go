@@ -20,15 +20,22 @@ import (
 
 func (a *App) clustered() bool { return a.cfg.Cluster == "on" }
 
-// liveNodes are the nodes that share the database.
-type liveNodes struct{ a *App }
+// places are what all nodes together hold at once. A server alone counts by itself.
+type places struct{ a *App }
 
-// Count is how many are live, this one among them.
-func (l liveNodes) Count() int {
-	if l.a.nodes == nil {
-		return 1
+// Take implements gateway.Places.
+func (p places) Take(ctx context.Context, name string, most int64) (bool, error) {
+	if p.a.nodes == nil {
+		return true, nil
 	}
-	return max(1, len(l.a.nodes.Live()))
+	return p.a.nodes.Take(ctx, name, most)
+}
+
+// Free implements gateway.Places.
+func (p places) Free(ctx context.Context, name string) {
+	if p.a.nodes != nil {
+		p.a.nodes.Free(ctx, name)
+	}
 }
 
 // busCluster is how the bus joins those of the other nodes; nil: there are none.

@@ -7,6 +7,7 @@
 // repositories.
 //
 //   - nodes.go: Registry, one node's place in the list
+//   - place.go: what all nodes together may hold so many of at once
 //   - home.go: which node has a repository
 //   - store.go: the tables and their statements
 package nodes
@@ -33,6 +34,10 @@ const (
 	defaultEvery = 2 * time.Second
 	// silence is the number of missing beats after which a node does not count as live.
 	silence = 4
+	// forgotten is how long a node stays in the list that was not seen and has no repository.
+	forgotten = 7 * 24 * time.Hour
+	// tidies is the time between two looks for such nodes.
+	tidies = time.Hour
 )
 
 // ErrTaken means that another process goes by the id of this node.
@@ -70,8 +75,9 @@ type Registry struct {
 	Config
 	boot string
 
-	mu   sync.Mutex
-	live []Node
+	mu     sync.Mutex
+	live   []Node
+	places map[string]*place // by name
 }
 
 // New makes a Registry.
@@ -131,6 +137,9 @@ func (r *Registry) Enter(ctx context.Context) error {
 			Version: s.Version, Now: now}); err != nil {
 			return err
 		}
+		if err := tidy(tx, now); err != nil {
+			return err
+		}
 		all, err = alive(tx, r.Every)
 		return err
 	})
@@ -146,14 +155,14 @@ func (r *Registry) Enter(ctx context.Context) error {
 func (r *Registry) Loop(ctx context.Context) error {
 	tick := time.NewTicker(r.Every)
 	defer tick.Stop()
-	for {
+	for beats := time.Duration(1); ; beats++ {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
 		in, end := observe.Pass(ctx, "node.beat")
-		all, err := r.beat(in)
+		all, err := r.beat(in, beats%max(tidies/r.Every, 1) == 0)
 		observe.Failed(in, err)
 		end()
 		switch {
@@ -164,11 +173,12 @@ func (r *Registry) Loop(ctx context.Context) error {
 			r.Logger.WarnContext(ctx, "the node was not seen by the others for a moment", slog.Any("error", err))
 		default:
 			r.tell(all)
+			r.mend(ctx)
 		}
 	}
 }
 
-func (r *Registry) beat(ctx context.Context) (all []Node, err error) {
+func (r *Registry) beat(ctx context.Context, clean bool) (all []Node, err error) {
 	ctx, cancel := context.WithTimeout(ctx, silence*r.Every)
 	defer cancel()
 	err = r.DB.Write(ctx, func(tx *db.Tx) error {
@@ -179,6 +189,9 @@ func (r *Registry) beat(ctx context.Context) (all []Node, err error) {
 		n, err := seen.Exec(tx, r.Self.ID, r.boot, now)
 		if err == nil && n == 0 {
 			err = ErrTaken
+		}
+		if err == nil && clean {
+			err = tidy(tx, now)
 		}
 		if err != nil {
 			return err
@@ -203,11 +216,24 @@ func (r *Registry) Live() []Node {
 	return slices.Clone(r.live)
 }
 
-// Leave says that the node is not live any more. Its row stays, because it may have
-// repositories.
+// tidy removes the nodes that are forgotten, and what processes that are gone have held.
+func tidy(tx *db.Tx, now int64) error {
+	if _, err := gone.Exec(tx, now-forgotten.Microseconds()); err != nil {
+		return err
+	}
+	_, err := gonePlaces.Exec(tx)
+	return err
+}
+
+// Leave says that the node is not live any more. Its row stays for a week, and for as long as it
+// has repositories.
 func (r *Registry) Leave(ctx context.Context) error {
 	return r.DB.Write(ctx, func(tx *db.Tx) error {
-		_, err := seen.Exec(tx, r.Self.ID, r.boot, 0)
+		now, err := clock(tx)
+		if err != nil {
+			return err
+		}
+		_, err = leave.Exec(tx, r.Self.ID, r.boot, now)
 		return err
 	})
 }

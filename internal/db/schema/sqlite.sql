@@ -2307,7 +2307,7 @@ CREATE TABLE nodes (
   version    TEXT NOT NULL,
   started_at BIGINT NOT NULL,
   seen_at    BIGINT NOT NULL
-);
+, left_at BIGINT NOT NULL DEFAULT 0);
 CREATE TABLE git_homes (
   owner   TEXT NOT NULL,
   name    TEXT NOT NULL,
@@ -2316,6 +2316,15 @@ CREATE TABLE git_homes (
 );
 CREATE INDEX git_homes_node ON git_homes (node_id);
 CREATE INDEX tasks_person ON tasks (account_id, requested_by, created_at, id) WHERE requested_by IS NOT NULL;
+CREATE TABLE node_places (
+  name    TEXT NOT NULL,     -- of what is held
+  node_id TEXT NOT NULL,
+  boot    TEXT NOT NULL,
+  busy    BIGINT NOT NULL,   -- places that the node holds
+  since   BIGINT NOT NULL,   -- from when on it waits for one; 0: it does not
+  asked   BIGINT NOT NULL,   -- when it last asked for one
+  PRIMARY KEY (name, node_id)
+);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2464,4 +2473,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (145, 580, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (146, 581, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (147, 582, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (148, 583, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (149, 595, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
