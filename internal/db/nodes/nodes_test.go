@@ -93,8 +93,7 @@ func TestIdentityStays(t *testing.T) {
 // The first home of a repository is its only one.
 func TestHomes(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		enterAs(t, d, "a", time.Hour)
-		enterAs(t, d, "b", time.Hour)
+		a, b := enterAs(t, d, "a", time.Hour), enterAs(t, d, "b", time.Hour)
 		for _, id := range []string{"a", "b"} {
 			if err := Settle(t.Context(), d, id, [][2]string{{"acme", "web"}}); err != nil {
 				t.Fatal(err)
@@ -108,6 +107,14 @@ func TestHomes(t *testing.T) {
 		}
 		if all, err := At(t.Context(), d, "b"); len(all) != 0 || err != nil {
 			t.Error(all, err)
+		}
+		for _, want := range []int64{0, 1} {
+			if n, err := b.Down(t.Context()); n != want || err != nil {
+				t.Errorf("%d are away, %v; want %d", n, err, want)
+			}
+			if err := a.Leave(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

@@ -74,7 +74,8 @@ var (
 		FROM git_homes h JOIN nodes n ON n.id = h.node_id WHERE h.owner = $1 AND h.name = $2`)
 	elsewhere = db.Q[Away](`SELECT n.name AS node, h.owner, h.name FROM git_homes h JOIN nodes n ON n.id = h.node_id
 		WHERE h.node_id <> $1 ORDER BY n.name, h.owner, h.name`)
-	homesAt = db.Q[home](`SELECT owner, name FROM git_homes WHERE node_id = $1 ORDER BY owner, name`)
+	homesDown = db.Q[int64](`SELECT COUNT(*) FROM git_homes h JOIN nodes n ON n.id = h.node_id WHERE n.seen_at <= $1`)
+	homesAt   = db.Q[home](`SELECT owner, name FROM git_homes WHERE node_id = $1 ORDER BY owner, name`)
 )
 
 // clock is the time of the database: the server's where there is one, and otherwise that of
