@@ -142,5 +142,5 @@ func (a *App) home() string {
 
 // ledger keeps the answers to writes with an Idempotency-Key.
 func (a *App) ledger() *idempotency.Ledger {
-	return &idempotency.Ledger{DB: a.db, Hub: a.hub, Logger: a.log}
+	return &idempotency.Ledger{DB: a.db, Hub: a.hub, Logger: a.log, Process: a.boot}
 }

@@ -13,6 +13,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,12 @@ type Config struct {
 	Every time.Duration
 	// Changed is told of the live nodes, this one among them, at the start and after each beat.
 	Changed func([]Node)
-	Logger  *slog.Logger
+	// Boot is the name of this process; no other one, past or present, has the same. Empty: one is made.
+	Boot string
+	// Gone is told of the processes that did not stop by themselves and are gone, in the transaction that
+	// found it, once each while this one runs. It may be told again of one that was only frozen.
+	Gone   func(tx *db.Tx, boots []string) error
+	Logger *slog.Logger
 }
 
 // Registry is the place of this node in the list.
@@ -78,6 +84,11 @@ type Registry struct {
 	mu     sync.Mutex
 	live   []Node
 	places map[string]*place // by name
+
+	// Of Enter and Loop.
+	gone   []string // the boots that Gone was told of
+	last   int64    // when this node was last seen
+	steady int      // beats since this node, or the database, was away
 }
 
 // New makes a Registry.
@@ -88,7 +99,10 @@ func New(c Config) *Registry {
 	if c.Changed == nil {
 		c.Changed = func([]Node) {}
 	}
-	return &Registry{Config: c, boot: id.New()}
+	if c.Gone == nil {
+		c.Gone = func(*db.Tx, []string) error { return nil }
+	}
+	return &Registry{Config: c, boot: cmp.Or(c.Boot, id.New())}
 }
 
 // File is the file of a data folder that has the id of the node.
@@ -128,10 +142,21 @@ func alive(tx *db.Tx, beat time.Duration) ([]Node, error) {
 func (r *Registry) Enter(ctx context.Context) error {
 	s := r.Self
 	var all []Node
+	var at int64
 	err := r.DB.Write(ctx, func(tx *db.Tx) error {
 		now, err := clock(tx)
 		if err != nil {
 			return err
+		}
+		at = now
+		before, err := bootOf.All(tx, s.ID)
+		if err != nil {
+			return err
+		}
+		if len(before) > 0 {
+			if err := r.Gone(tx, before); err != nil {
+				return err
+			}
 		}
 		if _, err := enter.Exec(tx, enterArgs{ID: s.ID, Boot: r.boot, Name: s.Name, Routes: s.Routes, Door: s.Door, Boxes: s.Boxes,
 			Version: s.Version, Now: now}); err != nil {
@@ -146,6 +171,7 @@ func (r *Registry) Enter(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("enter the list of nodes: %w", err)
 	}
+	r.last = at
 	r.tell(all)
 	return nil
 }
@@ -181,10 +207,17 @@ func (r *Registry) Loop(ctx context.Context) error {
 func (r *Registry) beat(ctx context.Context, clean bool) (all []Node, err error) {
 	ctx, cancel := context.WithTimeout(ctx, silence*r.Every)
 	defer cancel()
+	var dead []string
+	var at int64
+	var steady int
 	err = r.DB.Write(ctx, func(tx *db.Tx) error {
 		now, err := clock(tx)
 		if err != nil {
 			return err
+		}
+		at, dead, steady = now, r.gone, r.steady+1
+		if now-r.last > (silence * r.Every).Microseconds() {
+			steady = 0 // the others may have been kept from their beats as well
 		}
 		n, err := seen.Exec(tx, r.Self.ID, r.boot, now)
 		if err == nil && n == 0 {
@@ -196,9 +229,17 @@ func (r *Registry) beat(ctx context.Context, clean bool) (all []Node, err error)
 		if err != nil {
 			return err
 		}
+		if steady >= silence {
+			if dead, err = r.bury(tx, now); err != nil {
+				return err
+			}
+		}
 		all, err = alive(tx, r.Every)
 		return err
 	})
+	if err == nil {
+		r.gone, r.last, r.steady = dead, at, steady
+	}
 	return all, err
 }
 
@@ -214,6 +255,18 @@ func (r *Registry) Live() []Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.live)
+}
+
+// bury tells Gone of the processes that are newly gone, and answers all that are.
+func (r *Registry) bury(tx *db.Tx, now int64) (all []string, err error) {
+	if all, err = silentBoots.All(tx, now-(silence*r.Every).Microseconds()); err != nil {
+		return nil, err
+	}
+	fresh := slices.DeleteFunc(slices.Clone(all), func(boot string) bool { return slices.Contains(r.gone, boot) })
+	if len(fresh) > 0 {
+		err = r.Gone(tx, fresh)
+	}
+	return all, err
 }
 
 // tidy removes the nodes that are forgotten, and what processes that are gone have held.

@@ -151,6 +151,48 @@ func TestPlacesOfAllNodes(t *testing.T) {
 	})
 }
 
+// Others are told once of a process that is gone, and at once if its node starts again; never of one that has
+// stopped by itself.
+func TestGone(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		enter := func(id, boot string, every time.Duration, told chan string) *Registry {
+			r := New(Config{DB: d, Every: every, Boot: boot, Logger: slog.New(slog.DiscardHandler), Self: Self{ID: id},
+				Gone: func(_ *db.Tx, boots []string) error {
+					for _, b := range boots {
+						told <- b
+					}
+					return nil
+				}})
+			if err := r.Enter(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		told := make(chan string, 100)
+		if err := enter("left", "1", time.Hour, told).Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		enter("dead", "2", time.Hour, told)
+		enter("dead", "3", time.Hour, told)
+		a := enter("a", "4", 50*time.Millisecond, told)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- a.Loop(ctx) }()
+		for _, want := range []string{"2", "3"} {
+			if got := patience.Receive(t, "one that is gone", told); got != want {
+				t.Errorf("%s is gone, want %s", got, want)
+			}
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if len(told) > 0 {
+			t.Errorf("and %s", <-told)
+		}
+	})
+}
+
 // A place whose end could not be written is free with the next beat.
 func TestPlaceIsFreeInTheEnd(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {

@@ -52,9 +52,12 @@ var (
 		ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, name = excluded.name, routes = excluded.routes, door = excluded.door,
 			boxes = excluded.boxes, version = excluded.version, started_at = excluded.started_at, seen_at = excluded.seen_at,
 			left_at = 0`)
-	seen      = db.S(`UPDATE nodes SET seen_at = $3 WHERE id = $1 AND boot = $2`)
-	leave     = db.S(`UPDATE nodes SET seen_at = 0, left_at = $3 WHERE id = $1 AND boot = $2`)
-	seenSince = db.Q[row](`SELECT id, name, routes, door, boxes, version, started_at, seen_at FROM nodes WHERE seen_at > $1 ORDER BY id`)
+	seen   = db.S(`UPDATE nodes SET seen_at = $3 WHERE id = $1 AND boot = $2`)
+	bootOf = db.Q[string](`SELECT boot FROM nodes WHERE id = $1`)
+	// silentBoots are the processes that have neither been seen nor have stopped by themselves.
+	silentBoots = db.Q[string](`SELECT boot FROM nodes WHERE seen_at > 0 AND seen_at <= $1 ORDER BY boot`)
+	leave       = db.S(`UPDATE nodes SET seen_at = 0, left_at = $3 WHERE id = $1 AND boot = $2`)
+	seenSince   = db.Q[row](`SELECT id, name, routes, door, boxes, version, started_at, seen_at FROM nodes WHERE seen_at > $1 ORDER BY id`)
 
 	// gone removes what has not been seen for long, unless it has repositories.
 	gone = db.S(`DELETE FROM nodes WHERE seen_at < $1 AND started_at < $1 AND left_at < $1
