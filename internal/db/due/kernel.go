@@ -41,7 +41,9 @@ type Kernel struct {
 // New makes a Kernel without queues.
 func New(c Config) *Kernel {
 	c.Every = cmp.Or(c.Every, 15*time.Second)
-	return &Kernel{Config: c, node: cmp.Or(c.Node, id.New()), queues: map[string]*worker{}, freed: make(chan struct{}, 1), point: func(string) {}}
+	return &Kernel{
+		Config: c, node: cmp.Or(c.Node, id.New()), queues: map[string]*worker{}, freed: make(chan struct{}, 1), point: func(string) {},
+	}
 }
 
 // worker is a queue with its type erased.
