@@ -116,6 +116,7 @@ type App struct {
 	conns       *held.Conns  // from when it serves
 	watching    watching
 	// stopping is true from when the process was asked to end.
+	boot     string // of this process, among all that there were
 	stopping atomic.Bool
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"yardmaster/internal/api/idempotency"
 	"yardmaster/internal/bus"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/codehost/homes"
@@ -20,15 +22,22 @@ import (
 
 func (a *App) clustered() bool { return a.cfg.Cluster == "on" }
 
-// liveNodes are the nodes that share the database.
-type liveNodes struct{ a *App }
+// places are what all nodes together hold at once. A server alone counts by itself.
+type places struct{ a *App }
 
-// Count is how many are live, this one among them.
-func (l liveNodes) Count() int {
-	if l.a.nodes == nil {
-		return 1
+// Take implements gateway.Places.
+func (p places) Take(ctx context.Context, name string, most int64) (bool, error) {
+	if p.a.nodes == nil {
+		return true, nil
 	}
-	return max(1, len(l.a.nodes.Live()))
+	return p.a.nodes.Take(ctx, name, most)
+}
+
+// Free implements gateway.Places.
+func (p places) Free(ctx context.Context, name string) {
+	if p.a.nodes != nil {
+		p.a.nodes.Free(ctx, name)
+	}
 }
 
 // busCluster is how the bus joins those of the other nodes; nil: there are none.
@@ -89,7 +98,7 @@ func (a *App) enterCluster(ctx context.Context, local *builtin.Host, root string
 		machine = "an unknown machine"
 	}
 	a.nodes = nodes.New(nodes.Config{
-		DB: a.db, Logger: a.log, Changed: a.nodesChanged,
+		DB: a.db, Logger: a.log, Boot: a.boot, Changed: a.nodesChanged, Gone: a.nodesGone,
 		Self: nodes.Self{ID: own, Name: a.base + " on " + machine, Routes: a.bus.RoutesAddr(), Door: a.cfg.Reach(listener.Addr().String()),
 			Boxes: a.bus.OwnURL(), Version: a.opts.Version},
 	})
@@ -161,6 +170,11 @@ func (a *App) nodesChanged(live []nodes.Node) {
 	if err := a.bus.SetPeers(routes, boxes); err != nil {
 		a.log.Error("the bus does not join the other nodes", slog.Any("error", err))
 	}
+}
+
+// nodesGone has the others do what processes had begun that are gone.
+func (a *App) nodesGone(tx *db.Tx, boots []string) error {
+	return errors.Join(a.due.Gone(tx, boots), idempotency.Gone(tx, boots))
 }
 
 // leaveCluster says that this node is not live any more.

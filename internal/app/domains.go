@@ -450,7 +450,7 @@ func (a *App) wire() parts {
 	sessions := add(&p, session.New(session.Needs{DB: a.db, Hub: a.hub, Runs: flow.SessionRuns{Runs: p.run}, Policies: flow.Policies{}}))
 	p.gateway = add(&p, gateway.New(gateway.Needs{
 		DB: a.db, Logger: a.log, Clock: a.clock, Attempts: flow.ModelTokens{Runs: p.run}, Keys: keys, Budget: p.budget, Sessions: sessions,
-		Prices: a.prices, Counts: modelCalls{a}, Taps: sinks, Parking: flow.Parking{DB: a.db}, Nodes: liveNodes{a},
+		Prices: a.prices, Counts: modelCalls{a}, Taps: sinks, Parking: flow.Parking{DB: a.db}, Places: places{a},
 		HTTP: llm.Config{Scripted: a.model, Transport: transport, Observe: a.watching.modelCalls()},
 	}))
 	p.ask = add(&p, ask.New(ask.Needs{

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"yardmaster/internal/api/idempotency"
 	"yardmaster/internal/api/op"
@@ -51,8 +52,17 @@ func (a *App) pipeline() *op.Pipeline {
 	}
 }
 
+// databaseTime is how long a transaction of a request may take. A node that was frozen holds what it has
+// locked for 10 s at most, see package db.
+const databaseTime = 15 * time.Second
+
 // handler is everything that is served, and recorded.
-func (a *App) handler() http.Handler { return a.observed(a.roomFor(a.served())) }
+func (a *App) handler() http.Handler {
+	inner := a.observed(a.roomFor(a.served()))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inner.ServeHTTP(w, r.WithContext(db.WithPatience(r.Context(), databaseTime)))
+	})
+}
 
 // served is the capabilities, the git host, the model gateway for boxes, and the store
 // of objects.
@@ -132,5 +142,5 @@ func (a *App) home() string {
 
 // ledger keeps the answers to writes with an Idempotency-Key.
 func (a *App) ledger() *idempotency.Ledger {
-	return &idempotency.Ledger{DB: a.db, Hub: a.hub, Logger: a.log}
+	return &idempotency.Ledger{DB: a.db, Hub: a.hub, Logger: a.log, Process: a.boot}
 }

@@ -25,6 +25,7 @@ import (
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/event"
+	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/llm/scripted"
 	"yardmaster/internal/mail"
@@ -95,11 +96,11 @@ func (a *App) open(ctx context.Context) (err error) {
 	if a.cache, err = shareLimits(a.cfg, a.log); err != nil {
 		return err
 	}
-	a.hub = event.NewHub()
+	a.hub, a.boot = event.NewHub(), id.New()
 	if a.cfg.Cluster == "on" {
 		a.relay = event.NewRelay(a.db, a.hub, a.log)
 	}
-	a.due = due.New(due.Config{DB: a.db, Hub: a.hub, Logger: a.log})
+	a.due = due.New(due.Config{DB: a.db, Hub: a.hub, Logger: a.log, Node: a.boot})
 	if a.db.Engine() == db.SQLite {
 		if err := errors.Join(a.ledger().Restarted(ctx), a.db.Write(ctx, func(tx *db.Tx) error {
 			return errors.Join(intent.Restarted(tx), a.due.Restarted(tx))

@@ -85,8 +85,17 @@ func (a *App) mails(ctx context.Context) error {
 	return &service.Trouble{Degraded: true, Detail: detail}
 }
 
-// repositories probes whether every repository of the built-in host is there.
-func (a *App) repositories(context.Context) error {
+// repositories probes whether every repository of the built-in host is there, on all nodes.
+func (a *App) repositories(ctx context.Context) error {
+	if a.nodes != nil {
+		switch n, err := a.nodes.Down(ctx); {
+		case err != nil:
+			return err
+		case n > 0:
+			return &service.Trouble{Degraded: true,
+				Detail: fmt.Sprintf("Nodes are down that have the folders of repositories: %d. Whoever asks for one is told which node.", n)}
+		}
+	}
 	switch n := len(a.host.Lost()); n {
 	case 0:
 		return nil

@@ -227,6 +227,14 @@ func (d *DB) DiskFull() bool { return d.diskFull.Load() }
 func (d *DB) run(
 	ctx context.Context, kind string, transact func(context.Context, func(querier) error) error, fn func(*Tx) error,
 ) (err error) {
+	if limit, ok := ctx.Value(patienceKey{}).(time.Duration); ok && d.engine == Postgres {
+		bounded, cancel := context.WithTimeout(ctx, limit)
+		defer func(outer context.Context) { // when observe has been told of the failure as it is
+			err = silent(outer, bounded, err)
+			cancel()
+		}(ctx)
+		ctx = bounded
+	}
 	if d.observe != nil {
 		t := Transaction{Kind: kind, Begun: time.Now()}
 		inner := transact
@@ -264,6 +272,22 @@ func (d *DB) run(
 	return nil
 }
 
+// WithPatience limits how long each transaction of ctx may take on PostgreSQL, the wait for a connection
+// included. One that takes longer fails with fault.Unavailable; what it changed is undone, unless it was
+// being committed.
+func WithPatience(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, patienceKey{}, d)
+}
+
+// silent is the failure of a transaction whose time was over.
+func silent(outer, bounded context.Context, err error) error {
+	var refusal *fault.Error
+	if err == nil || outer.Err() != nil || bounded.Err() == nil || errors.As(err, &refusal) {
+		return err
+	}
+	return fault.New(fault.Unavailable, "", "The database does not answer in time. Try again.").After(5 * time.Second).Because(err)
+}
+
 func outcome(err error) string {
 	var refusal *fault.Error
 	switch {
@@ -297,9 +321,10 @@ func (d *DB) begin(ctx context.Context, q querier) *Tx {
 }
 
 type (
-	accountKey struct{}
-	txKey      struct{}
-	lastKey    struct{}
+	accountKey  struct{}
+	txKey       struct{}
+	lastKey     struct{}
+	patienceKey struct{}
 )
 
 // WithAccount sets the account whose data the transactions of ctx read and write.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 const (
 	defaultConns = 16
 	maxAttempts  = 5
+	// connecting is how long a connection may take, unless the address says so.
+	connecting = 10 * time.Second
 )
 
 var (
@@ -38,7 +41,10 @@ func openPostgres(ctx context.Context, d *DB, dsn string, o Options, schema fs.F
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "yardmaster"
 	}
-	pool := stdlib.OpenDB(*config)
+	if !strings.Contains(dsn, "connect_timeout") {
+		config.ConnectTimeout = connecting
+	}
+	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(letGo))
 	size := o.MaxConns
 	if size <= 0 {
 		size = defaultConns
@@ -74,6 +80,13 @@ func openPostgres(ctx context.Context, d *DB, dsn string, o Options, schema fs.F
 		o.Logger.WarnContext(ctx, "database is not in collation C: lists by name sort differently than on SQLite", "collation", collation)
 	}
 	return nil
+}
+
+// letGo has the server end a transaction whose client says nothing for long, because its process is frozen
+// or cut off: what it has locked would keep the others waiting.
+func letGo(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, `SET idle_in_transaction_session_timeout = '10s'`)
+	return err
 }
 
 func (p *postgresBackend) close() error {

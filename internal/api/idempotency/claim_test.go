@@ -94,6 +94,19 @@ func TestDeadHolder(t *testing.T) {
 		if _, _, err := l.Once(t.Context(), harmful, done); !inFlightError(err) {
 			t.Errorf("a claim with effect: %v", err)
 		}
+		dead, other := *l, restarted
+		dead.Process, other.Key = "b", "g"
+		if _, stored, err := dead.claim(t.Context(), other, "b.1"); stored || err != nil {
+			t.Fatal(stored, err)
+		}
+		for _, gone := range [][]string{{"a", "bb"}, {"a", "b"}} {
+			if err := l.DB.Write(t.Context(), func(tx *db.Tx) error { return Gone(tx, gone) }); err != nil {
+				t.Fatal(err)
+			}
+			if _, replayed, err := l.Once(t.Context(), other, done); replayed || (gone[1] == "b") != (err == nil) {
+				t.Errorf("a claim, after %v are gone: %v %v", gone, replayed, err)
+			}
+		}
 		if err := l.Restarted(t.Context()); err != nil {
 			t.Fatal(err)
 		}

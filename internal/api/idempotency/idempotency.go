@@ -45,6 +45,7 @@ type Ledger struct {
 	DB       *db.DB
 	Hub      *event.Hub
 	Logger   *slog.Logger
+	Process  string        // of this server, which begins the claims of all of its Ledgers; may be empty
 	Patience time.Duration // how long to wait for an equal request that is running; 10 s when zero
 }
 
@@ -58,9 +59,22 @@ func (l *Ledger) Restarted(ctx context.Context) error {
 	})
 }
 
+// Gone deletes the unanswered claims of servers that are gone, by their Process, unless they took effect.
+func Gone(tx *db.Tx, processes []string) error {
+	for _, p := range processes {
+		if _, err := leave.Exec(tx, p+".", p+"/"); err != nil { // "/" is the character after "."
+			return err
+		}
+	}
+	return nil
+}
+
 // Once implements op.Ledger.
 func (l *Ledger) Once(ctx context.Context, u op.Use, run func(context.Context) op.Kept) (op.Kept, bool, error) {
 	mine := id.New()
+	if l.Process != "" {
+		mine = l.Process + "." + mine
+	}
 	stored, ok, err := l.claim(ctx, u, mine)
 	if err != nil || ok {
 		return stored, ok, err

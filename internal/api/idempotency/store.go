@@ -26,6 +26,8 @@ var (
 		WHERE account_id = :account_id AND key = :key AND claim = :claim AND status = 0 AND effect = FALSE`)
 	// disown deletes the claims of holders that are all gone.
 	disown = db.S(`DELETE FROM idempotency_keys WHERE status = 0 AND effect = FALSE`)
+	// leave deletes the claims of one server, whose claims begin alike.
+	leave  = db.S(`DELETE FROM idempotency_keys WHERE status = 0 AND effect = FALSE AND claim >= $1 AND claim < $2`)
 	expire = db.S(`DELETE FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND created_at <= $3`)
 
 	// mark runs in every transaction of a claim's request. It changes no row if the

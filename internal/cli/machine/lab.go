@@ -34,6 +34,7 @@ type Harm struct {
 	Seed     uint64
 	Length   time.Duration // settling comes on top
 	Boxes    int
+	Nodes    int    // servers on one database
 	Database string // an empty PostgreSQL database; SQLite when empty
 	Data     string // folder to keep; a temporary one, kept only if something is wrong, when empty
 	Self     string // the program to run as server and boxes
@@ -45,6 +46,7 @@ func Chaos(fl *flag.FlagSet) tree.Action {
 	minutes := fl.Float64("minutes", 0.5, "how long harm is done; settling comes on top")
 	fl.Uint64Var(&of.Seed, "seed", 1, "what the plan of faults is drawn from")
 	fl.IntVar(&of.Boxes, "boxes", 2, "how many boxes there are")
+	fl.IntVar(&of.Nodes, "nodes", 1, "how many servers there are; several need --database")
 	fl.StringVar(&of.Database, "database", "", "postgres://… of an empty database; a SQLite file when empty")
 	fl.StringVar(&of.Data, "data", "", "empty folder to keep; a temporary one, kept if something is wrong, when empty")
 	return func(ctx context.Context, _ []string) (err error) {

@@ -176,6 +176,30 @@ func TestClaimedAhead(t *testing.T) {
 	})
 }
 
+// What a node had that is gone is worked on again at once; what another one has, is not.
+func TestGone(t *testing.T) {
+	for _, e := range dbtest.Engines() {
+		t.Run(e.String(), func(t *testing.T) {
+			d := dbtest.Open(t, database(t, e), db.Options{})
+			for _, name := range []string{"dead", "alive"} {
+				n := start(t, d, name, Queue[job]{Hold: time.Hour})
+				n.put(t, name, "acme")
+				if got, _, err := n.claim(t.Context(), n.queues["jobs"]); err != nil || len(got) != 1 {
+					t.Fatal(len(got), err)
+				}
+			}
+			n := start(t, d, "a", Queue[job]{Work: func(_ context.Context, j Job[job]) Outcome { return Done(finished("a", j.Key)) }})
+			must(t, d, func(tx *db.Tx) error { return n.Gone(tx, []string{"dead", "other"}) })
+			if err := n.Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if count(t, d, entries) != 1 || count(t, d, records) != 1 {
+				t.Error("not one is done, and one left")
+			}
+		})
+	}
+}
+
 // What nodes that have died had is worked on again when the only node of a database starts.
 func TestRestarted(t *testing.T) {
 	d := dbtest.Open(t, database(t, db.SQLite), db.Options{})

@@ -21,6 +21,7 @@ type Config struct {
 	Hub    *event.Hub // tells the kernels of other nodes, if it has a relay
 	Logger *slog.Logger
 	Every  time.Duration // between two looks without a notice; 0: 15 s
+	Node   string        // of this process; no other one, past or present, has the same; empty: one is made
 }
 
 // Kernel works on the entries of all queues on one node. Queues are given to Register before
@@ -40,7 +41,9 @@ type Kernel struct {
 // New makes a Kernel without queues.
 func New(c Config) *Kernel {
 	c.Every = cmp.Or(c.Every, 15*time.Second)
-	return &Kernel{Config: c, node: id.New(), queues: map[string]*worker{}, freed: make(chan struct{}, 1), point: func(string) {}}
+	return &Kernel{
+		Config: c, node: cmp.Or(c.Node, id.New()), queues: map[string]*worker{}, freed: make(chan struct{}, 1), point: func(string) {},
+	}
 }
 
 // worker is a queue with its type erased.
@@ -156,6 +159,15 @@ func (k *Kernel) Drain(ctx context.Context) error {
 // suspect.
 func (k *Kernel) Restarted(tx *db.Tx) error {
 	_, err := restarted.Exec(tx, db.Micros(k.now(tx)))
+	return err
+}
+
+// Gone takes what nodes had that are gone, by their Config.Node. All of it is suspect.
+func (k *Kernel) Gone(tx *db.Tx, nodes []string) error {
+	n, err := gone(tx, nodes, db.Micros(k.now(tx)))
+	if err == nil && n > 0 {
+		k.notify(tx)
+	}
 	return err
 }
 

@@ -169,6 +169,13 @@ func promote(tx *db.Tx, now int64) (int, error) {
 	return len(all), err
 }
 
+// gone makes ready what nodes had that are gone. It answers how many.
+func gone(tx *db.Tx, nodes []string, now int64) (int, error) {
+	all, err := db.Select[string](tx, db.Build(`UPDATE due SET state = 'ready', deaths = deaths + 1, suspect = 1, set_at = `, now).
+		SQL(` WHERE state = 'held'`).In("holder", nodes).SQL(` RETURNING key`))
+	return len(all), err
+}
+
 // taken is an entry that a claim has given to this node.
 type taken struct {
 	Key, Lane              string

@@ -40,6 +40,19 @@ type Away struct {
 // Elsewhere answers the repositories that other nodes than one have, node by node.
 func Elsewhere(tx *db.Tx, nodeID string) ([]Away, error) { return elsewhere.All(tx, nodeID) }
 
+// Down is how many repositories are away, because their homes are not live.
+func (r *Registry) Down(ctx context.Context) (n int64, err error) {
+	err = r.DB.Read(ctx, func(tx *db.Tx) error {
+		now, err := clock(tx)
+		if err != nil {
+			return err
+		}
+		n, err = homesDown.One(tx, now-(silence*r.Every).Microseconds())
+		return err
+	})
+	return n, err
+}
+
 // At answers the repositories, as owner and name, whose home is a node.
 func At(ctx context.Context, d *db.DB, nodeID string) (repos [][2]string, err error) {
 	err = d.Read(ctx, func(tx *db.Tx) error {

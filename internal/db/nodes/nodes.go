@@ -7,11 +7,13 @@
 // repositories.
 //
 //   - nodes.go: Registry, one node's place in the list
+//   - place.go: what all nodes together may hold so many of at once
 //   - home.go: which node has a repository
 //   - store.go: the tables and their statements
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +35,10 @@ const (
 	defaultEvery = 2 * time.Second
 	// silence is the number of missing beats after which a node does not count as live.
 	silence = 4
+	// forgotten is how long a node stays in the list that was not seen and has no repository.
+	forgotten = 7 * 24 * time.Hour
+	// tidies is the time between two looks for such nodes.
+	tidies = time.Hour
 )
 
 // ErrTaken means that another process goes by the id of this node.
@@ -62,7 +68,12 @@ type Config struct {
 	Every time.Duration
 	// Changed is told of the live nodes, this one among them, at the start and after each beat.
 	Changed func([]Node)
-	Logger  *slog.Logger
+	// Boot is the name of this process; no other one, past or present, has the same. Empty: one is made.
+	Boot string
+	// Gone is told of the processes that did not stop by themselves and are gone, in the transaction that
+	// found it, once each while this one runs. It may be told again of one that was only frozen.
+	Gone   func(tx *db.Tx, boots []string) error
+	Logger *slog.Logger
 }
 
 // Registry is the place of this node in the list.
@@ -70,8 +81,14 @@ type Registry struct {
 	Config
 	boot string
 
-	mu   sync.Mutex
-	live []Node
+	mu     sync.Mutex
+	live   []Node
+	places map[string]*place // by name
+
+	// Of Enter and Loop.
+	gone   []string // the boots that Gone was told of
+	last   int64    // when this node was last seen
+	steady int      // beats since this node, or the database, was away
 }
 
 // New makes a Registry.
@@ -82,7 +99,10 @@ func New(c Config) *Registry {
 	if c.Changed == nil {
 		c.Changed = func([]Node) {}
 	}
-	return &Registry{Config: c, boot: id.New()}
+	if c.Gone == nil {
+		c.Gone = func(*db.Tx, []string) error { return nil }
+	}
+	return &Registry{Config: c, boot: cmp.Or(c.Boot, id.New())}
 }
 
 // File is the file of a data folder that has the id of the node.
@@ -122,13 +142,27 @@ func alive(tx *db.Tx, beat time.Duration) ([]Node, error) {
 func (r *Registry) Enter(ctx context.Context) error {
 	s := r.Self
 	var all []Node
+	var at int64
 	err := r.DB.Write(ctx, func(tx *db.Tx) error {
 		now, err := clock(tx)
 		if err != nil {
 			return err
 		}
+		at = now
+		before, err := bootOf.All(tx, s.ID)
+		if err != nil {
+			return err
+		}
+		if len(before) > 0 {
+			if err := r.Gone(tx, before); err != nil {
+				return err
+			}
+		}
 		if _, err := enter.Exec(tx, enterArgs{ID: s.ID, Boot: r.boot, Name: s.Name, Routes: s.Routes, Door: s.Door, Boxes: s.Boxes,
 			Version: s.Version, Now: now}); err != nil {
+			return err
+		}
+		if err := tidy(tx, now); err != nil {
 			return err
 		}
 		all, err = alive(tx, r.Every)
@@ -137,6 +171,7 @@ func (r *Registry) Enter(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("enter the list of nodes: %w", err)
 	}
+	r.last = at
 	r.tell(all)
 	return nil
 }
@@ -146,14 +181,14 @@ func (r *Registry) Enter(ctx context.Context) error {
 func (r *Registry) Loop(ctx context.Context) error {
 	tick := time.NewTicker(r.Every)
 	defer tick.Stop()
-	for {
+	for beats := time.Duration(1); ; beats++ {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
 		in, end := observe.Pass(ctx, "node.beat")
-		all, err := r.beat(in)
+		all, err := r.beat(in, beats%max(tidies/r.Every, 1) == 0)
 		observe.Failed(in, err)
 		end()
 		switch {
@@ -164,28 +199,47 @@ func (r *Registry) Loop(ctx context.Context) error {
 			r.Logger.WarnContext(ctx, "the node was not seen by the others for a moment", slog.Any("error", err))
 		default:
 			r.tell(all)
+			r.mend(ctx)
 		}
 	}
 }
 
-func (r *Registry) beat(ctx context.Context) (all []Node, err error) {
+func (r *Registry) beat(ctx context.Context, clean bool) (all []Node, err error) {
 	ctx, cancel := context.WithTimeout(ctx, silence*r.Every)
 	defer cancel()
+	var dead []string
+	var at int64
+	var steady int
 	err = r.DB.Write(ctx, func(tx *db.Tx) error {
 		now, err := clock(tx)
 		if err != nil {
 			return err
 		}
+		at, dead, steady = now, r.gone, r.steady+1
+		if now-r.last > (silence * r.Every).Microseconds() {
+			steady = 0 // the others may have been kept from their beats as well
+		}
 		n, err := seen.Exec(tx, r.Self.ID, r.boot, now)
 		if err == nil && n == 0 {
 			err = ErrTaken
 		}
+		if err == nil && clean {
+			err = tidy(tx, now)
+		}
 		if err != nil {
 			return err
+		}
+		if steady >= silence {
+			if dead, err = r.bury(tx, now); err != nil {
+				return err
+			}
 		}
 		all, err = alive(tx, r.Every)
 		return err
 	})
+	if err == nil {
+		r.gone, r.last, r.steady = dead, at, steady
+	}
 	return all, err
 }
 
@@ -203,11 +257,36 @@ func (r *Registry) Live() []Node {
 	return slices.Clone(r.live)
 }
 
-// Leave says that the node is not live any more. Its row stays, because it may have
-// repositories.
+// bury tells Gone of the processes that are newly gone, and answers all that are.
+func (r *Registry) bury(tx *db.Tx, now int64) (all []string, err error) {
+	if all, err = silentBoots.All(tx, now-(silence*r.Every).Microseconds()); err != nil {
+		return nil, err
+	}
+	fresh := slices.DeleteFunc(slices.Clone(all), func(boot string) bool { return slices.Contains(r.gone, boot) })
+	if len(fresh) > 0 {
+		err = r.Gone(tx, fresh)
+	}
+	return all, err
+}
+
+// tidy removes the nodes that are forgotten, and what processes that are gone have held.
+func tidy(tx *db.Tx, now int64) error {
+	if _, err := gone.Exec(tx, now-forgotten.Microseconds()); err != nil {
+		return err
+	}
+	_, err := gonePlaces.Exec(tx)
+	return err
+}
+
+// Leave says that the node is not live any more. Its row stays for a week, and for as long as it
+// has repositories.
 func (r *Registry) Leave(ctx context.Context) error {
 	return r.DB.Write(ctx, func(tx *db.Tx) error {
-		_, err := seen.Exec(tx, r.Self.ID, r.boot, 0)
+		now, err := clock(tx)
+		if err != nil {
+			return err
+		}
+		_, err = leave.Exec(tx, r.Self.ID, r.boot, now)
 		return err
 	})
 }

@@ -26,6 +26,18 @@ func every(rows []row) (all []Node) {
 	return all
 }
 
+// setPlaceArgs are the parameters of setPlace.
+type setPlaceArgs struct {
+	Name, NodeID, Boot string
+	Busy, Since, Asked int64
+}
+
+// keepPlaceArgs are the parameters of keepPlace.
+type keepPlaceArgs struct {
+	Name, NodeID, Boot string
+	Busy               int64
+}
+
 type home struct{ Owner, Name string }
 
 // enterArgs are the parameters of enter.
@@ -38,16 +50,35 @@ var (
 	enter = db.SWith[enterArgs](`INSERT INTO nodes (id, boot, name, routes, door, boxes, version, started_at, seen_at)
 		VALUES (:id, :boot, :name, :routes, :door, :boxes, :version, :now, :now)
 		ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, name = excluded.name, routes = excluded.routes, door = excluded.door,
-			boxes = excluded.boxes, version = excluded.version, started_at = excluded.started_at, seen_at = excluded.seen_at`)
-	seen      = db.S(`UPDATE nodes SET seen_at = $3 WHERE id = $1 AND boot = $2`)
-	seenSince = db.Q[row](`SELECT id, name, routes, door, boxes, version, started_at, seen_at FROM nodes WHERE seen_at > $1 ORDER BY id`)
+			boxes = excluded.boxes, version = excluded.version, started_at = excluded.started_at, seen_at = excluded.seen_at,
+			left_at = 0`)
+	seen   = db.S(`UPDATE nodes SET seen_at = $3 WHERE id = $1 AND boot = $2`)
+	bootOf = db.Q[string](`SELECT boot FROM nodes WHERE id = $1`)
+	// silentBoots are the processes that have neither been seen nor have stopped by themselves.
+	silentBoots = db.Q[string](`SELECT boot FROM nodes WHERE seen_at > 0 AND seen_at <= $1 ORDER BY boot`)
+	leave       = db.S(`UPDATE nodes SET seen_at = 0, left_at = $3 WHERE id = $1 AND boot = $2`)
+	seenSince   = db.Q[row](`SELECT id, name, routes, door, boxes, version, started_at, seen_at FROM nodes WHERE seen_at > $1 ORDER BY id`)
+
+	// gone removes what has not been seen for long, unless it has repositories.
+	gone = db.S(`DELETE FROM nodes WHERE seen_at < $1 AND started_at < $1 AND left_at < $1
+		AND NOT EXISTS (SELECT 1 FROM git_homes h WHERE h.node_id = nodes.id)`)
+	gonePlaces = db.S(`DELETE FROM node_places WHERE NOT EXISTS
+		(SELECT 1 FROM nodes n WHERE n.id = node_places.node_id AND n.boot = node_places.boot)`)
+
+	placesOf = db.Q[placeRow](`SELECT p.node_id, p.busy, p.since, p.asked FROM node_places p
+		JOIN nodes n ON n.id = p.node_id AND n.boot = p.boot WHERE p.name = $1 AND (n.seen_at > $2 OR n.left_at > $3)`)
+	setPlace = db.SWith[setPlaceArgs](`INSERT INTO node_places (name, node_id, boot, busy, since, asked)
+		VALUES (:name, :node_id, :boot, :busy, :since, :asked) ON CONFLICT (name, node_id)
+		DO UPDATE SET boot = excluded.boot, busy = excluded.busy, since = excluded.since, asked = excluded.asked`)
+	keepPlace = db.SWith[keepPlaceArgs](`UPDATE node_places SET busy = :busy WHERE name = :name AND node_id = :node_id AND boot = :boot`)
 
 	settle = db.S(`INSERT INTO git_homes (owner, name, node_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`)
 	homeOf = db.Q[row](`SELECT n.id, n.name, n.routes, n.door, n.boxes, n.version, n.started_at, n.seen_at
 		FROM git_homes h JOIN nodes n ON n.id = h.node_id WHERE h.owner = $1 AND h.name = $2`)
 	elsewhere = db.Q[Away](`SELECT n.name AS node, h.owner, h.name FROM git_homes h JOIN nodes n ON n.id = h.node_id
 		WHERE h.node_id <> $1 ORDER BY n.name, h.owner, h.name`)
-	homesAt = db.Q[home](`SELECT owner, name FROM git_homes WHERE node_id = $1 ORDER BY owner, name`)
+	homesDown = db.Q[int64](`SELECT COUNT(*) FROM git_homes h JOIN nodes n ON n.id = h.node_id WHERE n.seen_at <= $1`)
+	homesAt   = db.Q[home](`SELECT owner, name FROM git_homes WHERE node_id = $1 ORDER BY owner, name`)
 )
 
 // clock is the time of the database: the server's where there is one, and otherwise that of
@@ -61,4 +92,13 @@ func clock(tx *db.Tx) (int64, error) {
 		return 0, err
 	}
 	return at[0], nil
+}
+
+// alone keeps other transactions off a name until this one ends.
+func alone(tx *db.Tx, name string) error {
+	if tx.Engine() != db.Postgres {
+		return nil
+	}
+	_, err := db.Select[string](tx, db.Build(`SELECT pg_advisory_xact_lock(hashtextextended(`, name).SQL(`, 595))::TEXT`))
+	return err
 }

@@ -89,16 +89,18 @@ type Needs struct {
 	Parking Parking `optional:""`
 	// Taps keeps copies of calls; nil: nobody does.
 	Taps Taps `optional:""`
-	// Nodes are those that share the capacity of a key; nil: this one is alone.
-	Nodes Nodes `optional:""`
+	// Places are those of the keys that have a capacity, on all nodes; nil: this one is alone.
+	Places Places `optional:""`
 	// HTTP has Transport, Scripted and Observe; New sets the other fields.
 	HTTP llm.Config
 }
 
-// Nodes are the nodes of a cluster.
-type Nodes interface {
-	// Count is how many are live, this one among them.
-	Count() int
+// Places counts what all nodes hold at once.
+type Places interface {
+	// Take takes one of the places of a name, of which there are the most; false: none is free.
+	Take(ctx context.Context, name string, most int64) (bool, error)
+	// Free gives a place back.
+	Free(ctx context.Context, name string)
 }
 
 // Service implements llm.Authorizer, llm.Gate, llm.Reserver and llm.Recorder.
@@ -118,7 +120,7 @@ type Service struct {
 // is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	s := &Service{Needs: n, rota: rota{nodes: n.Nodes}}
+	s := &Service{Needs: n}
 	c := n.HTTP
 	c.Authorizer, c.Gate, c.Reserver, c.Recorder, c.Logger, c.Now, c.Prices = s, s, s, s, n.Logger, n.Clock, n.Prices
 	if n.Taps != nil {

@@ -20,10 +20,8 @@ const (
 )
 
 // rota is what this node knows of the keys that calls go over. What is true of a key for all
-// nodes is in its Health; how many calls go over it is counted on each node, which takes its part
-// of the capacity.
+// nodes is in its Health, and how many calls go over one that has a capacity, in Places.
 type rota struct {
-	nodes   Nodes // nil: this one is alone
 	mu      sync.Mutex
 	keys    map[string]*keyState
 	changed chan struct{} // closed when a key may let in a call that it did not before; nil: nobody waits
@@ -32,27 +30,19 @@ type rota struct {
 
 type keyState struct {
 	modelkey.Health
-	capacity *int64 // this node's part
+	capacity *int64 // of all nodes
 	busy     int64  // calls under way on this node
+	full     bool   // with those of other nodes, a moment ago
 	trying   bool   // a call of this node tries the key out
 }
 
 // open tells whether the key lets a call in now.
 func (k *keyState) open(now time.Time) bool {
 	switch {
-	case k.Resting(now), k.capacity != nil && k.busy >= *k.capacity:
+	case k.Resting(now), k.full, k.capacity != nil && k.busy >= *k.capacity:
 		return false
 	}
 	return !k.Unproven() || !k.trying && !k.Probed(now)
-}
-
-// part is what this node takes of the capacity of a key: an even part, and at least one call.
-func (r *rota) part(capacity *int64) *int64 {
-	if capacity == nil || r.nodes == nil {
-		return capacity
-	}
-	own := max(1, *capacity/int64(max(1, r.nodes.Count())))
-	return &own
 }
 
 // learn takes what the database says of the keys of a grant.
@@ -64,7 +54,7 @@ func (r *rota) learn(keys []modelkey.Candidate) {
 	}
 	for _, c := range keys {
 		if k := r.keys[c.ID]; k != nil {
-			k.capacity = r.part(c.Capacity)
+			k.capacity = c.Capacity
 			r.adopt(k, c.Health)
 			continue
 		}
@@ -75,7 +65,7 @@ func (r *rota) learn(keys []modelkey.Candidate) {
 				}
 			}
 		}
-		r.keys[c.ID] = &keyState{Health: c.Health, capacity: r.part(c.Capacity)}
+		r.keys[c.ID] = &keyState{Health: c.Health, capacity: c.Capacity}
 	}
 }
 
@@ -114,6 +104,7 @@ type turn struct {
 	over   llm.Route
 	trying bool // the key out
 	proven bool // the provider has answered
+	placed bool // it has one of the key's Places
 }
 
 // Enter implements llm.Gate. A key that has rested lets one call in, over all nodes; the
@@ -130,7 +121,11 @@ func (s *Service) Enter(ctx context.Context, g llm.Grant, over llm.Route) (llm.T
 	k.busy++
 	t.trying = k.Unproven()
 	k.trying = k.trying || t.trying
+	capacity := k.capacity
 	s.rota.mu.Unlock()
+	if !t.place(ctx, k, capacity) {
+		return nil, false
+	}
 	if !t.trying {
 		return t, true
 	}
@@ -156,7 +151,51 @@ func (t *turn) leave(k *keyState) {
 	if t.trying {
 		k.trying = false
 	}
-	t.s.rota.tell()
+	s := t.s
+	s.rota.tell()
+	if !t.placed {
+		return
+	}
+	t.placed = false
+	s.writes.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+		defer cancel()
+		s.Places.Free(ctx, placeOf(t.over))
+		s.rota.vacant(k)
+	})
+}
+
+// placeOf is the name of the places of a key.
+func placeOf(over llm.Route) string { return "model key " + over.ID }
+
+// place takes a place of a key that has a capacity, among all nodes. If it gets none the call is
+// over, and the node does not ask again for a glance.
+func (t *turn) place(ctx context.Context, k *keyState, capacity *int64) (ok bool) {
+	s := t.s
+	if capacity == nil || s.Places == nil {
+		return true
+	}
+	var err error
+	if t.placed, err = s.Places.Take(ctx, placeOf(t.over), *capacity); err != nil {
+		s.Logger.ErrorContext(ctx, "the place of a call at a key of a model provider is not counted", "key", t.over.ID, "error", err)
+	}
+	if t.placed {
+		return true
+	}
+	s.rota.mu.Lock()
+	defer s.rota.mu.Unlock()
+	k.full = true
+	t.leave(k)
+	time.AfterFunc(glance, func() { s.rota.vacant(k) })
+	return false
+}
+
+// vacant says that a key may have a place again.
+func (r *rota) vacant(k *keyState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k.full = false
+	r.tell()
 }
 
 // Began implements llm.Turn: a key that is tried out works, whatever the rest of the answer

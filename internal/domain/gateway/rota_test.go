@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/nodes"
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/proof/patience"
@@ -451,24 +453,41 @@ func TestRotateAndVerifyEndARest(t *testing.T) {
 	})
 }
 
-type live int
-
-func (l live) Count() int { return int(l) }
-
-// The nodes of a cluster share the capacity of a key, and each takes at least one call.
+// TestNodesShareCapacity: a key that takes one call at a time takes one of three nodes, and each
+// node has its turn.
 func TestNodesShareCapacity(t *testing.T) {
 	t.Parallel()
-	eight := int64(8)
-	for nodes, want := range map[int]int64{0: 8, 1: 8, 3: 2, 20: 1} {
-		r := rota{nodes: live(nodes)}
-		if got := r.part(&eight); *got != want {
-			t.Errorf("of %d nodes each takes %d of 8", nodes, *got)
+	onBoth(t, func(t *testing.T, f *fixture) {
+		v := newVendor(t)
+		f.key(v, first, `,"capacity":1`)
+		var now, most atomic.Int64
+		v.answers(first, func(w http.ResponseWriter, r *http.Request) {
+			if n := now.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			runtime.Gosched() // others come in, if they may
+			now.Add(-1)
+			io.WriteString(w, `{"choices":[{"message":{"content":"one"},"finish_reason":"stop"}]}`)
+		})
+		var calls sync.WaitGroup
+		for i := range 3 {
+			s := f.node()
+			r := nodes.New(nodes.Config{DB: s.DB, Every: time.Hour, Logger: s.Logger, Self: nodes.Self{ID: strconv.Itoa(i)}})
+			if err := r.Enter(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.Places = r
+			for range 4 {
+				calls.Go(func() {
+					if status, body, _ := s.ask("tok", chat); status != 200 {
+						t.Errorf("%d %s", status, body)
+					}
+				})
+			}
 		}
-		if r.part(nil) != nil {
-			t.Error("a key without a limit gets one")
+		calls.Wait()
+		if most.Load() != 1 {
+			t.Errorf("%d calls at once", most.Load())
 		}
-	}
-	if got := (&rota{}).part(&eight); *got != 8 {
-		t.Errorf("a server alone takes %d of 8", *got)
-	}
+	})
 }

@@ -81,7 +81,7 @@ var uncounted = map[string]string{
 	"rollout_boxes": "part", "rollouts": "seat", "update_pins": "seat",
 	"review_places": "part", "review_rules": "part",
 	"revoked_keys": "seat", "run_tokens": "part",
-	"schema_releases": "server", "servers": "server", "nodes": "server", "git_homes": "server",
+	"schema_releases": "server", "servers": "server", "nodes": "server", "git_homes": "server", "node_places": "server",
 	"signin_codes": "expires", "signin_guesses": "expires",
 	"signin_links": "expires", "signins": "expires", "source_seen": "part", "spend_days": "expires", "budget_warnings": "part",
 	"spend_minutes": "expires", "ssh_joins": "expires",

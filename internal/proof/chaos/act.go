@@ -12,7 +12,7 @@ import (
 
 // do carries a step out, and undoes it after its length.
 func (w *world) do(ctx context.Context, s step) error {
-	b := w.boxes[s.target]
+	b, n := w.boxes[s.target], w.nodes[s.node]
 	switch s.what {
 	case taskFiled:
 		return w.file(ctx, s)
@@ -24,13 +24,33 @@ func (w *world) do(ctx context.Context, s step) error {
 		return w.change(ctx, s, "redispatch")
 
 	case serverKilled:
-		w.serverFault.Lock()
-		defer w.serverFault.Unlock()
-		w.tell(s, "the server is killed")
-		w.server.Kill()
+		n.fault.Lock()
+		defer n.fault.Unlock()
+		w.tell(s, n.name+" is killed")
+		n.Kill()
 		pause(ctx, s.length)
-		_, err := w.serve(ctx)
-		return err
+		return w.serve(ctx, n)
+	case serverFrozen:
+		n.fault.Lock()
+		defer n.fault.Unlock()
+		w.tell(s, n.name+" is frozen")
+		n.Freeze()
+		pause(ctx, s.length)
+		n.Thaw()
+	case serverCut:
+		n.fault.Lock()
+		defer n.fault.Unlock()
+		w.tell(s, n.name+" is cut off from the boxes and the other nodes")
+		n.cut()
+		pause(ctx, s.length)
+		n.restore()
+	case databaseCut:
+		n.fault.Lock()
+		defer n.fault.Unlock()
+		w.tell(s, n.name+" is cut off from the database")
+		n.database.Cut()
+		pause(ctx, s.length)
+		n.database.Restore()
 	case boxKilled:
 		b.fault.Lock()
 		defer b.fault.Unlock()
@@ -73,11 +93,11 @@ func (w *world) do(ctx context.Context, s step) error {
 		pause(ctx, s.length)
 		return errors.Join(err, w.refuse(context.WithoutCancel(ctx), false))
 	case serverSet:
-		w.serverFault.Lock()
-		defer w.serverFault.Unlock()
-		w.tell(s, fmt.Sprintf("the server's clock is set to be %s ahead", s.ahead))
-		w.ahead = s.ahead
-		w.server.Set(w.ahead)
+		n.fault.Lock()
+		defer n.fault.Unlock()
+		w.tell(s, fmt.Sprintf("the clock of %s is set to be %s ahead", n.name, s.ahead))
+		n.ahead = s.ahead
+		n.Set(n.ahead)
 	case boxSet:
 		b.fault.Lock()
 		defer b.fault.Unlock()
@@ -101,7 +121,7 @@ func (w *world) tell(s step, what string) {
 
 // bare is the repository as the server stores it.
 func (w *world) bare() (string, error) {
-	found, err := filepath.Glob(filepath.Join(w.path("server"), "git", "*", project+".git"))
+	found, err := filepath.Glob(filepath.Join(w.path("server*"), "git", "*", project+".git"))
 	if err == nil && len(found) != 1 {
 		err = fmt.Errorf("the server has %d repositories", len(found))
 	}
@@ -141,8 +161,15 @@ func (w *world) terminate(ctx context.Context) error {
 // restoreAll undoes the faults that an interrupted plan has left.
 func (w *world) restoreAll() {
 	w.web.Restore()
-	w.ahead = 0
-	w.server.Set(0)
+	for _, n := range w.nodes {
+		n.restore()
+		if n.database != nil {
+			n.database.Restore()
+		}
+		n.Thaw()
+		n.ahead = 0
+		n.Set(0)
+	}
 	for _, b := range w.boxes {
 		b.line.Restore()
 		b.Thaw()
@@ -163,10 +190,12 @@ func (w *world) settle(ctx context.Context) error {
 			}
 		}
 	}
-	if w.server.Ended() {
-		w.report(Crash, "the server ended by itself: "+tail(w.server.Output()))
-		if _, err := w.serve(ctx); err != nil {
-			return err
+	for _, n := range w.nodes {
+		if n.Ended() {
+			w.report(Crash, n.name+" ended by itself: "+tail(n.Output()))
+			if err := w.serve(ctx, n); err != nil {
+				return err
+			}
 		}
 	}
 	// If nothing has happened for so long as for a process that hangs, nothing will: a merge

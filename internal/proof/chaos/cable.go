@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"sync"
 )
 
@@ -14,20 +15,24 @@ type Cable struct {
 	net.Listener
 
 	mu    sync.Mutex
-	to    string                // far end; "" before Plug
-	open  chan struct{}         // closed while bytes pass
-	ends  map[net.Conn]struct{} // of all connections
-	over  chan struct{}         // closed at the end
+	to    string              // far end; "" before Plug
+	open  chan struct{}       // closed while bytes pass
+	ends  map[net.Conn]string // of all connections: the far ends
+	among func() string       // chooses the far end of a connection; nil: to
+	over  chan struct{}       // closed at the end
 	lines sync.WaitGroup
 }
 
 // NewCable listens on a free loopback port. The cable is cut until Plug.
-func NewCable() (*Cable, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func NewCable() (*Cable, error) { return NewCableAt("127.0.0.1:0") }
+
+// NewCableAt listens on an address. The cable is cut until Plug or Among.
+func NewCableAt(address string) (*Cable, error) {
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cable{Listener: l, open: make(chan struct{}), ends: map[net.Conn]struct{}{}, over: make(chan struct{})}
+	c := &Cable{Listener: l, open: make(chan struct{}), ends: map[net.Conn]string{}, over: make(chan struct{})}
 	c.lines.Go(func() {
 		for {
 			near, err := l.Accept()
@@ -56,6 +61,14 @@ func (c *Cable) Plug(address string) {
 	c.Restore()
 }
 
+// Among has each new connection lead to what choose answers, and restores the cable.
+func (c *Cable) Among(choose func() string) {
+	c.mu.Lock()
+	c.among = choose
+	c.mu.Unlock()
+	c.Restore()
+}
+
 // Cut stops all bytes until Restore.
 func (c *Cable) Cut() {
 	c.mu.Lock()
@@ -75,10 +88,16 @@ func (c *Cable) Restore() {
 }
 
 // Break resets every current connection; new ones are carried.
-func (c *Cable) Break() {
+func (c *Cable) Break() { c.BreakTo("") }
+
+// BreakTo resets the current connections to a far end; to all of them if it is empty.
+func (c *Cable) BreakTo(to string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for end := range c.ends {
+	for end, of := range c.ends {
+		if to != "" && to != of {
+			continue
+		}
 		if tcp, ok := end.(*net.TCPConn); ok {
 			_ = tcp.SetLinger(0) // the connection is closed in any case
 		}
@@ -111,10 +130,10 @@ func (c *Cable) wait() (string, bool) {
 }
 
 // hold keeps a connection's end until drop is called.
-func (c *Cable) hold(end net.Conn) (drop func()) {
+func (c *Cable) hold(end net.Conn, to string) (drop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ends[end] = struct{}{}
+	c.ends[end] = to
 	return func() {
 		end.Close()
 		c.mu.Lock()
@@ -124,16 +143,24 @@ func (c *Cable) hold(end net.Conn) (drop func()) {
 }
 
 func (c *Cable) carry(near net.Conn) {
-	defer c.hold(near)()
+	defer c.hold(near, "")()
 	to, ok := c.wait()
 	if !ok {
 		return
 	}
-	far, err := net.Dial("tcp", to)
+	if c.among != nil { // set before the first connection
+		to = c.among()
+	}
+	kind := "tcp"
+	if strings.HasPrefix(to, "/") {
+		kind = "unix"
+	}
+	far, err := net.Dial(kind, to)
 	if err != nil {
 		return
 	}
-	defer c.hold(far)()
+	c.hold(near, to) // the same end, with what is known now
+	defer c.hold(far, to)()
 	ended := make(chan struct{})
 	defer func() { <-ended }()
 	go func() {
@@ -163,8 +190,8 @@ func (c *Cable) copy(to, from net.Conn) {
 			if !errors.Is(err, io.EOF) {
 				from.Close()
 			}
-			if tcp, ok := to.(*net.TCPConn); ok {
-				_ = tcp.CloseWrite() // the other side may be gone
+			if end, ok := to.(interface{ CloseWrite() error }); ok {
+				_ = end.CloseWrite() // the other side may be gone
 			}
 			return
 		}

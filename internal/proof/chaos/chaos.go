@@ -29,6 +29,7 @@ type Options struct {
 	Seed     uint64
 	Length   time.Duration // of the disorder; settling comes on top
 	Boxes    int
+	Nodes    int    // servers; 0: one
 	Database string // an empty PostgreSQL database; SQLite when empty
 	Data     string // folder to keep; a temporary one, kept only if something is wrong, when empty
 	Out      io.Writer
@@ -45,6 +46,9 @@ var ErrFound = errors.New("the ledger is not clean")
 func Run(ctx context.Context, o Options) (err error) {
 	if o.Length <= 0 || o.Boxes < 1 {
 		return errors.New("chaos needs some time and at least one box")
+	}
+	if o.Nodes > 1 && o.Database == "" {
+		return errors.New("chaos with several nodes needs a PostgreSQL database")
 	}
 	kept := o.Data != ""
 	if !kept {
@@ -73,7 +77,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if left, err := os.ReadDir(o.Data); err != nil || len(left) > 0 {
 		return errors.Join(fmt.Errorf("%s is not an empty folder", o.Data), err)
 	}
-	w := &world{Options: o, began: time.Now(), found: map[Fault][]string{}, done: map[action]int{}}
+	w := &world{Options: o, began: time.Now(), found: map[Fault][]string{}, done: map[action]int{}, fit: map[string]bool{}}
 	defer w.end()
 	if err := w.begin(ctx); err != nil {
 		return err
@@ -116,7 +120,7 @@ func (w *world) count(what action) {
 
 // disorder carries the plan out. Two faults of one target wait for each other.
 func (w *world) disorder(ctx context.Context) error {
-	steps := plan(w.Seed, w.Length, w.Boxes, w.Database != "")
+	steps := plan(w.Seed, w.Length, w.Boxes, w.Nodes, w.Database != "")
 	w.say("Seed %d, %d steps in %s.", w.Seed, len(steps), w.Length)
 	began := time.Now()
 	g, ctx := errgroup.WithContext(ctx)
@@ -155,7 +159,7 @@ func (w *world) print(l ledger) error {
 	if w.Database != "" {
 		engine = "PostgreSQL"
 	}
-	fmt.Fprintf(w.Out, "\nLedger of seed %d: %s on %s, %d boxes, %.0f s in all\n", w.Seed, w.Length, engine, w.Boxes,
+	fmt.Fprintf(w.Out, "\nLedger of seed %d: %s on %s, %d servers, %d boxes, %.0f s in all\n", w.Seed, w.Length, engine, len(w.nodes), w.Boxes,
 		time.Since(w.began).Seconds())
 	var did []string
 	for what, n := range w.done {

@@ -15,11 +15,11 @@ import (
 
 func TestSameSeedSamePlan(t *testing.T) {
 	const length = 5 * time.Minute
-	one, other := plan(7, length, 3, true), plan(7, length, 3, true)
+	one, other := plan(7, length, 3, 1, true), plan(7, length, 3, 1, true)
 	if !reflect.DeepEqual(one, other) {
 		t.Error("two plans of one seed differ")
 	}
-	if reflect.DeepEqual(one, plan(8, length, 3, true)) {
+	if reflect.DeepEqual(one, plan(8, length, 3, 1, true)) {
 		t.Error("the plans of two seeds are the same")
 	}
 	used := map[action]int{}
@@ -35,7 +35,16 @@ func TestSameSeedSamePlan(t *testing.T) {
 	if len(used) != 14 {
 		t.Errorf("the plan uses %v", used)
 	}
-	for _, s := range plan(7, length, 3, false) {
+	harmed := map[action]int{}
+	for _, s := range plan(7, 30*time.Second, 3, 3, true) {
+		harmed[s.what] |= 1 << s.node
+	}
+	for _, what := range []action{serverKilled, serverFrozen, serverCut, databaseCut, databaseLost} {
+		if harmed[what] == 0 || harmed[lineCut] != 0 {
+			t.Errorf("half a minute of three nodes has %v", harmed)
+		}
+	}
+	for _, s := range plan(7, length, 3, 1, false) {
 		if s.what == databaseLost {
 			t.Error("a plan for SQLite loses connections to a database")
 		}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +20,6 @@ import (
 
 	"yardmaster/internal/box"
 	"yardmaster/internal/client"
-	"yardmaster/internal/proof/loopback"
 )
 
 const (
@@ -33,26 +31,26 @@ const (
 type world struct {
 	Options
 	began   time.Time
-	listen  string // address of the API
-	bus     string // address of the bus
 	web     *Cable // of all boxes to the API and the git host
+	front   *Cable // of people; of one server the same
 	boxes   []*machine
 	c       *client.Client
 	setup   string
 	secrets map[string]string // name -> value
 	marker  string            // printed like the secrets, but not one
 
-	server      *Process
-	ahead       time.Duration // how far the server's clock is ahead
-	serverFault sync.Mutex    // held during a fault of the server; each box has its own
-	hostTurn    sync.Mutex
+	nodes    []*node
+	hostTurn sync.Mutex
+	ended    context.CancelFunc // of balance
 
 	mu      sync.Mutex
 	found   map[Fault][]string
 	done    map[action]int
-	filed   []string // titles of acknowledged tasks
-	ids     []string // of the tasks, in the same order
-	putDown int      // tasks cancelled at the end
+	filed   []string        // titles of acknowledged tasks
+	ids     []string        // of the tasks, in the same order
+	putDown int             // tasks cancelled at the end
+	fit     map[string]bool // by the address of a node: it is ready
+	turns   int             // connections that were given to nodes
 }
 
 // machine is one box: its data folder outlives its processes.
@@ -86,16 +84,23 @@ func (w *world) begin(ctx context.Context) (err error) {
 	if err := os.WriteFile(w.path("scenario.yml"), []byte(scenario()), 0o600); err != nil {
 		return err
 	}
-	w.listen, w.bus = loopback.Address(), loopback.Address()
 	if w.web, err = NewCable(); err != nil {
 		return err
 	}
-	w.web.Plug(w.listen)
-	bus, err := w.serve(ctx)
-	if err != nil {
+	if err := w.layNodes(); err != nil {
 		return err
 	}
-	w.c, err = client.Setup(ctx, "http://"+w.listen, w.setup, client.Owner{
+	for _, n := range w.nodes {
+		if err := w.serve(ctx, n); err != nil {
+			return err
+		}
+	}
+	if w.several() {
+		var balancing context.Context
+		balancing, w.ended = context.WithCancel(ctx)
+		go w.balance(balancing)
+	}
+	w.c, err = client.Setup(ctx, w.people(), w.setup, client.Owner{
 		Login: "ada", Name: "Ada", Email: "ada@example.com", Password: password, Account: account,
 	})
 	if err != nil {
@@ -107,7 +112,7 @@ func (w *world) begin(ctx context.Context) (err error) {
 		return err
 	}
 	for i := range w.Boxes {
-		b, err := w.enroll(ctx, fmt.Sprintf("box%d", i+1), bus)
+		b, err := w.enroll(ctx, fmt.Sprintf("box%d", i+1))
 		if err != nil {
 			return err
 		}
@@ -149,34 +154,12 @@ func (w *world) empty(ctx context.Context) error {
 	return nil
 }
 
-var ready = regexp.MustCompile(`serves (http://\S+), boxes connect to nats://(\S+),`)
-
-// serve starts the control plane, waits until it answers, and returns the address of
-// its bus.
-func (w *world) serve(ctx context.Context) (bus string, err error) {
-	argv := []string{w.Self, "astray", seconds(w.ahead), "serve", "--data", w.path("server"), "--listen", w.listen,
-		"--nats-listen", w.bus, "--base-url", "http://" + w.web.Addr().String(),
-		"--setup-token", w.setup, "--seats", "16", "--lease", lease.String(), "--rate-limits", "off", "--scenario", w.path("scenario.yml")}
-	var env []string
-	if w.Database != "" {
-		env = []string{"YARDMASTER_DATABASE=" + w.Database}
+// people is where people reach the server: not through what is cut for boxes.
+func (w *world) people() string {
+	if !w.several() {
+		return "http://" + w.nodes[0].listen
 	}
-	p, err := Start(w.path("server.log"), w.Data, env, argv...)
-	if err != nil {
-		return "", err
-	}
-	w.server = p
-	err = until(ctx, "the server answers", func() (bool, error) {
-		if m := ready.FindStringSubmatch(p.Output()); m != nil {
-			bus = m[2]
-			return true, nil
-		}
-		if p.Ended() {
-			return false, fmt.Errorf("the server ended:\n%s", tail(p.Output()))
-		}
-		return false, nil
-	})
-	return bus, err
+	return "http://" + w.front.Addr().String()
 }
 
 func tail(text string) string { return text[max(0, len(text)-3000):] }
@@ -242,7 +225,7 @@ func (w *world) furnish(ctx context.Context) error {
 }
 
 // enroll makes a box that reaches the control plane through cables only.
-func (w *world) enroll(ctx context.Context, name, bus string) (*machine, error) {
+func (w *world) enroll(ctx context.Context, name string) (*machine, error) {
 	var minted struct {
 		Token string `json:"token"`
 	}
@@ -250,7 +233,7 @@ func (w *world) enroll(ctx context.Context, name, bus string) (*machine, error) 
 		return nil, err
 	}
 	w.secrets["the enrollment token of "+name] = minted.Token
-	id, err := box.Enroll(ctx, "http://"+w.listen, minted.Token, box.Info{Name: name, Slots: 2})
+	id, err := box.Enroll(ctx, w.people(), minted.Token, box.Info{Name: name, Slots: 2})
 	if err != nil {
 		return nil, err
 	}
@@ -258,8 +241,15 @@ func (w *world) enroll(ctx context.Context, name, bus string) (*machine, error) 
 	if b.line, err = NewCable(); err != nil {
 		return nil, err
 	}
-	b.line.Plug(bus)
+	b.line.Plug(w.nodes[0].bus)
 	id.ServerURL, id.NATSURL = "http://"+w.web.Addr().String(), "nats://"+b.line.Addr().String()
+	if w.several() { // each node has its own cable, see node.near
+		var all []string
+		for _, n := range w.nodes {
+			all = append(all, "nats://"+address(besides, n.bus))
+		}
+		id.NATSURL = strings.Join(all, ",")
+	}
 	return b, id.Save(b.data)
 }
 
@@ -301,7 +291,10 @@ func (w *world) stop() (err error) {
 	for _, b := range w.boxes {
 		err = errors.Join(err, ends(b.name, b.Process))
 	}
-	return errors.Join(err, ends("the server", w.server))
+	for _, n := range w.nodes {
+		err = errors.Join(err, ends(n.name, n.Process))
+	}
+	return err
 }
 
 func ends(name string, p *Process) error {
@@ -324,8 +317,14 @@ func (w *world) end() {
 		}
 		b.line.Close()
 	}
-	if w.server != nil {
-		w.server.Kill()
+	if w.ended != nil {
+		w.ended()
+	}
+	for _, n := range w.nodes {
+		n.close()
+	}
+	if w.front != nil && w.front != w.web {
+		w.front.Close()
 	}
 	if w.web != nil {
 		w.web.Close()

@@ -150,12 +150,12 @@ func TestDayAndNight(t *testing.T) {
 		file, skip, engines string
 		packages            int
 	}{
-		{"internal/fault/fault.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestDemoAtStandIn|TestEachLineIsNeeded", "sqlite", 1},
-		{"CONTRIBUTING.md", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestDemoAtStandIn|TestEachLineIsNeeded", "sqlite", 2},
+		{"internal/fault/fault.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestChaosOnNodes|TestDemoAtStandIn|TestEachLineIsNeeded", "sqlite", 1},
+		{"CONTRIBUTING.md", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestChaosOnNodes|TestDemoAtStandIn|TestEachLineIsNeeded", "sqlite", 2},
 		{"internal/db/db.go", "TestPictures|TestRecording|TestDemoAtStandIn|TestEachLineIsNeeded", "", 1},
-		{"internal/domain/task/store_list.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestDemoAtStandIn|TestEachLineIsNeeded", "", 1},
+		{"internal/domain/task/store_list.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestChaosOnNodes|TestDemoAtStandIn|TestEachLineIsNeeded", "", 1},
 		{"internal/proof/e2e/chaos_test.go", "TestPictures|TestRecording|TestDemoAtStandIn|TestEachLineIsNeeded", "sqlite", 1},
-		{"internal/proof/e2e/demo_test.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestEachLineIsNeeded", "sqlite", 1},
+		{"internal/proof/e2e/demo_test.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestChaosOnNodes|TestEachLineIsNeeded", "sqlite", 1},
 	} {
 		packages, skip, engines := day(all, untouched([]string{c.file}))
 		if len(packages) != c.packages || skip != c.skip || engines != c.engines {

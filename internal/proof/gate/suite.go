@@ -49,7 +49,7 @@ var nights = []night{
 	{packages: []string{"yardmaster/internal/proof/frontdoor"},
 		ground: regexp.MustCompile(`^(CONTRIBUTING\.md|Makefile|internal/(domain/template|proof/frontdoor)/)`)},
 	{tests: "TestPictures|TestRecording", ground: regexp.MustCompile(`^(docs/pictures/|internal/proof/dashboard/pictures|internal/cli/recording)`)},
-	{tests: "TestChaosOnPostgreSQL", ground: regexp.MustCompile(`^internal/(proof/(chaos/|e2e/chaos_test)|db/)`)},
+	{tests: "TestChaosOnPostgreSQL|TestChaosOnNodes", ground: regexp.MustCompile(`^internal/(proof/(chaos/|e2e/chaos_test)|db/)`)},
 	{tests: "TestDemoAtStandIn", ground: regexp.MustCompile(`^internal/(demo/|proof/((lab|github|standin)/|e2e/demo_test))`)},
 	{tests: "TestEachLineIsNeeded", ground: regexp.MustCompile(`^internal/domain/pull/moves/`)},
 	{engine: true, ground: regexp.MustCompile(`^internal/db/|/store[^/]*\.go$`)},

@@ -24,8 +24,8 @@ func New() *machine.Lab {
 }
 
 func harm(ctx context.Context, of machine.Harm) error {
-	err := chaos.Run(ctx, chaos.Options{Seed: of.Seed, Length: of.Length, Boxes: of.Boxes, Database: of.Database, Data: of.Data,
-		Out: os.Stdout, Self: of.Self, Astray: app.Astray})
+	err := chaos.Run(ctx, chaos.Options{Seed: of.Seed, Length: of.Length, Boxes: of.Boxes, Nodes: of.Nodes, Database: of.Database,
+		Data: of.Data, Out: os.Stdout, Self: of.Self, Astray: app.Astray})
 	if errors.Is(err, chaos.ErrFound) {
 		return fmt.Errorf("%w; see above", err)
 	}
