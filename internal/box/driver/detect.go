@@ -10,12 +10,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"yardmaster/internal/version"
 )
 
 // PathVariable is the environment variable with directories that are searched for
@@ -82,7 +83,7 @@ func Search(more ...string) (s Scan) {
 	dirs := slices.Concat(filepath.SplitList(os.Getenv(PathVariable)), more, filepath.SplitList(os.Getenv("PATH")))
 	for _, p := range Profiles() {
 		if p.Bin == "" {
-			s.Found = append(s.Found, Found{Name: p.Name, Version: ownVersion()})
+			s.Found = append(s.Found, Found{Name: p.Name, Version: version.Own})
 		} else if f, ok := locate(p, dirs); ok {
 			s.Found = append(s.Found, f)
 		} else if has, ok := lookup(p.Plain, dirs); ok {
@@ -227,13 +228,6 @@ func askVersion(ctx context.Context, argv []string) string {
 	cmd.WaitDelay = time.Second
 	out, _ := cmd.Output()
 	return string(versionPattern.Find(out))
-}
-
-func ownVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return ""
 }
 
 // within tells whether the clean path is dir or lies in it.
