@@ -101,7 +101,7 @@ fast: ## of that, what has changed since the last pass: under three minutes, bef
 .PHONY: nightly
 nightly: export NEEDS := race
 nightly: ## all else, whole: before an issue is called resolved, and each night
-	@$(GATE) stages -all nightly deps race night-test environments conformance e2e-agents alerts cross reproducible chaos-night model fuzz vuln bench-check
+	@$(GATE) stages -all nightly deps race night-test environments conformance e2e-agents alerts cross reproducible walk chaos-night model fuzz vuln bench-check
 
 .PHONY: build
 build: ## build ./yardmaster
@@ -211,6 +211,10 @@ cross: $(LINT)-$(LINT_V) ## build and vet what this machine is not: other proces
 .PHONY: reproducible
 reproducible: ## build a release twice, apart from each other, and compare the bytes (minutes)
 	@scripts/reproducible
+
+.PHONY: walk
+walk: ## walk two releases from their files to their removal, on bare machines of network namespaces (root, minutes)
+	@scripts/walk
 
 .PHONY: generate
 generate: ## write the generated files: docs/openapi.json and docs/events.json
