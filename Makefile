@@ -49,6 +49,7 @@ RACE := \
   ./internal/box/spool \
   ./internal/box/worktree \
   ./internal/bus/... \
+  ./internal/certificate \
   ./internal/child \
   ./internal/client \
   ./internal/codehost/builtin \

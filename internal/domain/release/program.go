@@ -108,7 +108,8 @@ func (s *Service) Own(ctx context.Context) (out []Place, err error) {
 		return nil, err
 	}
 	for _, r := range rows {
-		if slices.ContainsFunc(out, func(p Place) bool { return p.Target == r.Target }) || r.StoredAt == nil && (!s.own(r) || now.Sub(time.UnixMicro(s.refused.Load())) < storeRest) {
+		lacking := r.StoredAt == nil && (!s.own(r) || now.Sub(time.UnixMicro(s.refused.Load())) < storeRest)
+		if lacking || slices.ContainsFunc(out, func(p Place) bool { return p.Target == r.Target }) {
 			continue
 		}
 		url, err := s.address(ctx, r)
