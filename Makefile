@@ -6,6 +6,12 @@ CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/yardmaster
 PROGRAM := $(CURDIR)/yardmaster
 LINT    := $(CACHE)/golangci-lint
 LINT_V  := v2.15.0
+HELM    := $(CACHE)/helm
+HELM_V  := v4.3.1
+KUBECONFORM   := $(CACHE)/kubeconform
+KUBECONFORM_V := v0.8.0
+KUBESCORE     := $(CACHE)/kube-score
+KUBESCORE_V   := v1.20.0
 VULN    := $(CACHE)/govulncheck
 VULN_V  := v1.8.0
 S3      := $(CACHE)/versitygw
@@ -49,6 +55,7 @@ RACE := \
   ./internal/box/spool \
   ./internal/box/worktree \
   ./internal/bus/... \
+  ./internal/certificate \
   ./internal/child \
   ./internal/client \
   ./internal/codehost/builtin \
@@ -101,7 +108,7 @@ fast: ## of that, what has changed since the last pass: under three minutes, bef
 .PHONY: nightly
 nightly: export NEEDS := race
 nightly: ## all else, whole: before an issue is called resolved, and each night
-	@$(GATE) stages -all nightly deps race night-test environments conformance e2e-agents alerts cross reproducible chaos-night model fuzz vuln bench-check
+	@$(GATE) stages -all nightly deps race night-test environments conformance e2e-agents alerts cross packages-check reproducible walk chaos-night model fuzz vuln bench-check
 
 .PHONY: build
 build: ## build ./yardmaster
@@ -211,6 +218,23 @@ cross: $(LINT)-$(LINT_V) ## build and vet what this machine is not: other proces
 .PHONY: reproducible
 reproducible: ## build a release twice, apart from each other, and compare the bytes (minutes)
 	@scripts/reproducible
+
+.PHONY: packages-check
+packages-check: $(HELM)-$(HELM_V) $(KUBECONFORM)-$(KUBECONFORM_V) $(KUBESCORE)-$(KUBESCORE_V) ## have others judge the packages, units, scripts, signatures and the chart of a trial release
+	@scripts/packages-check $^
+
+$(HELM)-$(HELM_V):
+	$(call installed,helm.sh/helm/v4/cmd/helm@$(HELM_V),helm)
+
+$(KUBECONFORM)-$(KUBECONFORM_V):
+	$(call installed,github.com/yannh/kubeconform/cmd/kubeconform@$(KUBECONFORM_V),kubeconform)
+
+$(KUBESCORE)-$(KUBESCORE_V):
+	$(call installed,github.com/zegl/kube-score/cmd/kube-score@$(KUBESCORE_V),kube-score)
+
+.PHONY: walk
+walk: ## walk two releases from their files to their removal, on bare machines of network namespaces (root, minutes)
+	@scripts/walk
 
 .PHONY: generate
 generate: ## write the generated files: docs/openapi.json and docs/events.json

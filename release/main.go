@@ -11,7 +11,7 @@
 //   - main.go: the order of things
 //   - checkout.go: what is released, and whether it may be
 //   - build.go: the program for a target, and what goes with it
-//   - archive.go, packages.go, image.go: what is handed out
+//   - archive.go, packages.go, image.go, chart.go: what is handed out
 //   - sign.go: sums and signatures
 package main
 
@@ -81,7 +81,7 @@ func (r *release) run(key string, unsigned bool, bases string, targets []string)
 		}
 		fmt.Printf("%s in %.1f s\n", target, time.Since(began).Seconds())
 	}
-	if err := r.installer(); err != nil {
+	if err := errors.Join(r.chart(), r.installer()); err != nil {
 		return err
 	}
 	if err := r.same(); err != nil {

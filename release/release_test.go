@@ -39,8 +39,10 @@ func toy(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	if err := os.CopyFS(filepath.Join(dir, "release/files"), os.DirFS("files")); err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{"files", "chart"} {
+		if err := os.CopyFS(filepath.Join(dir, "release", folder), os.DirFS(folder)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	git(t, dir, "init", "-q")
 	git(t, dir, "add", "-A")
@@ -94,7 +96,7 @@ func TestWholeRelease(t *testing.T) {
 	}
 	names := read(t, a)
 	for _, want := range []string{
-		"SHA256SUMS", "install.sh", "yardmaster-1.2.3-1.x86_64.rpm", "yardmaster_1.2.3-1_amd64.deb",
+		"SHA256SUMS", "install.sh", "yardmaster-1.2.3-1.x86_64.rpm", "yardmaster-chart-1.2.3.tgz", "yardmaster_1.2.3-1_amd64.deb",
 		"yardmaster_1.2.3_linux_amd64.cdx.json", "yardmaster_1.2.3_linux_amd64.tar.gz",
 	} {
 		signature, there := names[want+".minisig"]
@@ -116,7 +118,7 @@ func TestWholeRelease(t *testing.T) {
 			t.Errorf("%s has other bytes the second time", name)
 		}
 	}
-	if len(names) != 12 || len(other) != 12 {
+	if len(names) != 14 || len(other) != 14 {
 		t.Errorf("%d and %d files", len(names), len(other))
 	}
 	if !bytes.Contains(names["install.sh"], []byte(public.String())) {

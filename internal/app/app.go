@@ -19,6 +19,7 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -32,6 +33,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/blob"
 	"yardmaster/internal/bus"
+	"yardmaster/internal/certificate"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/codehost/homes"
@@ -71,20 +73,22 @@ type Options struct {
 
 // App is a running control plane.
 type App struct {
-	cfg   *config.Config
-	opts  Options
-	log   *slog.Logger
-	lock  *os.File
-	file  *os.File     // the lock of SQLite's file
-	lease *lease.Lease // nil: the files that the database is are locked
-	db    *db.DB
-	bus   *bus.Bus
-	hub   *event.Hub
-	due   *due.Kernel
-	relay *event.Relay    // nil: no other node shares the database
-	peers *bus.Cluster    // nil: no other node shares the database
-	nodes *nodes.Registry // nil: no other node shares the database
-	door  net.Listener    // for other nodes
+	cfg       *config.Config
+	opts      Options
+	log       *slog.Logger
+	lock      *os.File
+	file      *os.File     // the lock of SQLite's file
+	lease     *lease.Lease // nil: the files that the database is are locked
+	db        *db.DB
+	bus       *bus.Bus
+	hub       *event.Hub
+	due       *due.Kernel
+	relay     *event.Relay      // nil: no other node shares the database
+	peers     *bus.Cluster      // nil: no other node shares the database
+	nodes     *nodes.Registry   // nil: no other node shares the database
+	door      net.Listener      // for other nodes
+	secure    *tls.Config       // of the listener; nil: it speaks no TLS
+	authority *certificate.ACME // nil: nobody is asked for its certificate
 	// neighbours is the built-in host of all nodes.
 	neighbours *homes.Host
 	ring       *seal.Keyring
@@ -147,9 +151,15 @@ func Run(ctx context.Context, cfg *config.Config, o Options) (err error) {
 	a.listens = listener.Addr().String()
 	if a.base = cfg.BaseURL; a.base == "" {
 		a.base = "http://" + listener.Addr().String()
+		if cfg.SpeaksTLS() {
+			a.base = "https://" + listener.Addr().String()
+		}
 	}
 	proxies.SpareServer(ctx, a.base)
 	defer func() { err = errors.Join(err, a.close()) }()
+	if err := a.certified(); err != nil {
+		return err
+	}
 	if err := a.watch(ctx); err != nil {
 		return err
 	}

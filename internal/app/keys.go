@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"yardmaster/internal/bus"
+	"yardmaster/internal/certificate"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/meta"
@@ -150,7 +151,7 @@ func busTLS(
 	switch {
 	case c.NATSClear():
 	case c.NATSCert != "":
-		files, err = bus.FileTLS(c.NATSCert, c.NATSKey, log)
+		files, err = certificate.FileTLS(c.NATSCert, c.NATSKey, log)
 	default:
 		own, err = busAuthority(ctx, d, ring)
 	}

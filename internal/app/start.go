@@ -48,7 +48,7 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 		g.Go(func() error { return loop(running) })
 	}
 	g.Go(func() error {
-		if err := server.Serve(a.conns.Listener(listener)); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(a.secured(a.conns.Listener(listener))); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil
@@ -87,6 +87,9 @@ func (a *App) loops() []func(context.Context) error {
 	}
 	if due {
 		all = append(all, a.mail.Loop, a.notary.Loop, a.reaper().Loop, a.readers.Loop, a.ledger().Loop, a.keeper().Loop, a.due.Loop)
+	}
+	if a.authority != nil {
+		all = append(all, a.authority.Loop)
 	}
 	if a.relay != nil {
 		all = append(all, a.relay.Loop)

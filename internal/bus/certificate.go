@@ -13,8 +13,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 	"sync"
 	"time"
 )
@@ -145,53 +143,3 @@ func (b *Bus) protect() error {
 // of its certificate, in hex. It is empty for a bus in the clear, and for one with a
 // certificate of an authority that the machines of the boxes trust.
 func (b *Bus) CA() string { return b.ca }
-
-// FileTLS is a configuration with the certificate and the key in two PEM files. The
-// files are read again when one of them has changed; a pair that cannot be read is
-// logged, and the one before stays.
-func FileTLS(certificate, key string, log *slog.Logger) (*tls.Config, error) {
-	f := &files{certificate: certificate, key: key, log: log}
-	if err := f.read(); err != nil {
-		return nil, err
-	}
-	return &tls.Config{GetCertificate: f.get, MinVersion: tls.VersionTLS12}, nil
-}
-
-type files struct {
-	certificate, key string
-	log              *slog.Logger
-
-	mu   sync.Mutex
-	last *tls.Certificate
-	at   [2]time.Time // when each was changed
-}
-
-func (f *files) changed() (at [2]time.Time) {
-	for i, name := range []string{f.certificate, f.key} {
-		if info, err := os.Stat(name); err == nil {
-			at[i] = info.ModTime()
-		}
-	}
-	return at
-}
-
-func (f *files) read() error {
-	f.at = f.changed()
-	pair, err := tls.LoadX509KeyPair(f.certificate, f.key)
-	if err != nil {
-		return fmt.Errorf("read the certificate %s and its key %s: %w", f.certificate, f.key, err)
-	}
-	f.last = &pair
-	return nil
-}
-
-func (f *files) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.changed() != f.at {
-		if err := f.read(); err != nil {
-			f.log.Error("the bus keeps its certificate", "error", err)
-		}
-	}
-	return f.last, nil
-}

@@ -20,6 +20,7 @@ import (
 
 	"yardmaster/internal/box/conn"
 	"yardmaster/internal/bus"
+	"yardmaster/internal/certificate"
 	"yardmaster/internal/proof/patience"
 )
 
@@ -82,10 +83,10 @@ func pair(t testing.TB, dir string, serial int64) (certificate, key string, pars
 // signed it, and the listener says nothing to who dials in the clear.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	certificate, key, parsed := pair(t, t.TempDir(), 1)
+	cert, key, parsed := pair(t, t.TempDir(), 1)
 	cfg := newConfig(t)
 	var err error
-	if cfg.TLS, err = bus.FileTLS(certificate, key, cfg.Logger); err != nil {
+	if cfg.TLS, err = certificate.FileTLS(cert, key, cfg.Logger); err != nil {
 		t.Fatal(err)
 	}
 	b := start(t, cfg)
@@ -125,47 +126,6 @@ func TestTLS(t *testing.T) {
 	said, _ := io.ReadAll(clear)
 	if strings.Contains(string(said), "INFO") || strings.Contains(string(said), "PONG") {
 		t.Errorf("in the clear the bus says %q", said)
-	}
-}
-
-// A certificate that was renewed in its files is that of the next connection, and
-// one that cannot be read changes nothing.
-func TestCertificateOfFilesIsRenewed(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	certificate, key, _ := pair(t, dir, 1)
-	cfg, err := bus.FileTLS(certificate, key, newConfig(t).Logger)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serial := func() int64 {
-		c, err := cfg.GetCertificate(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c.Leaf.SerialNumber.Int64()
-	}
-	later := time.Now()
-	touch := func() {
-		later = later.Add(time.Minute)
-		if err := os.Chtimes(certificate, later, later); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := serial(); n != 1 {
-		t.Errorf("the certificate is number %d", n)
-	}
-	pair(t, dir, 2)
-	touch()
-	if n := serial(); n != 2 {
-		t.Errorf("after a renewal the certificate is number %d", n)
-	}
-	if err := os.WriteFile(certificate, []byte("half"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	touch()
-	if n := serial(); n != 2 {
-		t.Errorf("with a file that cannot be read the certificate is number %d", n)
 	}
 }
 

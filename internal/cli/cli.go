@@ -34,6 +34,7 @@ import (
 	"yardmaster/internal/client"
 	"yardmaster/internal/proxies"
 	"yardmaster/internal/terminal"
+	"yardmaster/internal/version"
 )
 
 // sections are all commands but those with which the program runs itself.
@@ -192,7 +193,7 @@ func hidden() map[string]func([]string) int {
 
 // Run carries out a command line, without the name of the program, and answers its exit code.
 func Run(of machine.Program, args []string, stdout, stderr io.Writer) int {
-	machine.This = of
+	machine.This, version.Own = of, of.Version
 	return run(args, stdout, stderr)
 }
 

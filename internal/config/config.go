@@ -33,6 +33,12 @@ type Config struct {
 	Data           string        `key:"data" default:"./yardmaster-data" doc:"folder that holds everything: database, repositories, master key, heads of the record"`
 	Listen         string        `key:"listen" default:"127.0.0.1:8080" doc:"host:port of the API, the git host and the pages"`
 	BaseURL        string        `key:"base-url" doc:"address others reach the server at; derived from listen when empty"`
+	TLSCert        string        `key:"tls-cert" doc:"file with the certificate of listen and those above it, in PEM, read again when it changes; with it, listen speaks TLS"`
+	TLSKey         string        `key:"tls-key" doc:"file with the key of that certificate, in PEM"`
+	ACME           string        `key:"acme" default:"off" doc:"off, on (Let's Encrypt, to whose terms you agree) or the address of another authority's directory, which certifies the host of base-url; listen speaks TLS"`
+	ACMEMail       string        `key:"acme-email" doc:"address at which that authority reaches whoever operates the server"`
+	ACMEListen     string        `key:"acme-listen" doc:"host:port which is port 80 of that host: it answers the authority and leads others to base-url; without it listen has to be port 443"`
+	ACMERoots      string        `key:"acme-roots" doc:"file with certificates by which the authority's own address is trusted, in PEM; those of the machine when empty"`
 	NATSListen     string        `key:"nats-listen" default:"127.0.0.1:0" doc:"host:port that boxes connect to; port 0 takes a free one and keeps it"`
 	NATSURL        string        `key:"nats-url" doc:"address boxes reach NATS at (nats://HOST:PORT), or several with commas; derived from nats-listen when empty"`
 	NATSTLS        string        `key:"nats-tls" default:"auto" doc:"auto, on or off: whether boxes connect over TLS; auto, they do unless nats-listen and nats-url are on this machine"`
@@ -310,29 +316,6 @@ func readFile(path, data string) (map[string]string, string, error) {
 	return values, path, nil
 }
 
-// text is a value of the file in the form of a flag: a list is joined by commas. An
-// empty value is not set.
-func text(n *yaml.Node) (v string, set bool, err error) {
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	switch n.Kind {
-	case yaml.ScalarNode:
-		return n.Value, n.Tag != "!!null", nil
-	case yaml.SequenceNode:
-		var parts []string
-		for _, e := range n.Content {
-			part, _, err := text(e)
-			if err != nil {
-				return "", false, err
-			}
-			parts = append(parts, part)
-		}
-		return strings.Join(parts, ","), true, nil
-	}
-	return "", false, errors.New("must be a value or a list of values")
-}
-
 func assign(v reflect.Value, s string) error {
 	switch v.Interface().(type) {
 	case string:
@@ -394,7 +377,7 @@ func (c *Config) settle() error {
 		c.Database = "sqlite:" + filepath.Join(c.Data, "yardmaster.db")
 	}
 	if err := errors.Join(c.settleBlob(), c.settleGoals(), c.settleKeep(), c.settleNATS(), c.settlePayment(),
-		c.settleCluster()); err != nil {
+		c.settleCluster(), c.settleTLS()); err != nil {
 		return err
 	}
 	given := 0

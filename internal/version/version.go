@@ -9,6 +9,9 @@ import (
 	"golang.org/x/mod/semver"
 )
 
+// Own is the version of this program, which says it before it does anything else.
+var Own = "dev"
+
 func canonical(v string) string {
 	if !strings.HasPrefix(v, "v") {
 		v = "v" + v

@@ -3,6 +3,7 @@ package held
 import (
 	"container/list"
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/netip"
@@ -57,6 +58,9 @@ func (c *Conns) Listener(l net.Listener) net.Listener { return &listener{l, c} }
 
 // Context is the ConnContext of an http.Server whose requests go through Room.
 func (c *Conns) Context(ctx context.Context, of net.Conn) context.Context {
+	if over, ok := of.(*tls.Conn); ok {
+		of = over.NetConn()
+	}
 	if own, ok := of.(*conn); ok {
 		return context.WithValue(ctx, connKey{}, own)
 	}

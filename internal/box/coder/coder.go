@@ -14,13 +14,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"yardmaster/internal/box/acp"
+	"yardmaster/internal/version"
 )
 
 // config holds the settings from the environment.
@@ -136,13 +136,9 @@ type session struct {
 }
 
 func (a *agent) Initialize(context.Context, acp.InitializeRequest) (acp.InitializeResult, error) {
-	version := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
-	}
 	out := acp.InitializeResult{
 		ProtocolVersion: acp.ProtocolVersion,
-		AgentInfo:       &acp.Implementation{Name: "yardmaster", Title: "Yardmaster agent", Version: version},
+		AgentInfo:       &acp.Implementation{Name: "yardmaster", Title: "Yardmaster agent", Version: version.Own},
 	}
 	out.AgentCapabilities.MCP.HTTP, out.AgentCapabilities.MCP.SSE = true, true
 	return out, nil

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"yardmaster/internal/lazy"
+	"yardmaster/internal/version"
 )
 
 // PathVariable is the environment variable with directories that are searched for
@@ -83,7 +83,7 @@ func Search(more ...string) (s Scan) {
 	dirs := slices.Concat(filepath.SplitList(os.Getenv(PathVariable)), more, filepath.SplitList(os.Getenv("PATH")))
 	for _, p := range Profiles() {
 		if p.Bin == "" {
-			s.Found = append(s.Found, Found{Name: p.Name, Version: ownVersion()})
+			s.Found = append(s.Found, Found{Name: p.Name, Version: version.Own})
 		} else if f, ok := locate(p, dirs); ok {
 			s.Found = append(s.Found, f)
 		} else if has, ok := lookup(p.Plain, dirs); ok {
@@ -228,13 +228,6 @@ func askVersion(ctx context.Context, argv []string) string {
 	cmd.WaitDelay = time.Second
 	out, _ := cmd.Output()
 	return versionPattern.FindString(string(out))
-}
-
-func ownVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return ""
 }
 
 // within tells whether the clean path is dir or lies in it.

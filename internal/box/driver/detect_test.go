@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"yardmaster/internal/version"
 )
 
 func plant(t *testing.T, path, content string, mode os.FileMode) {
@@ -41,7 +43,7 @@ func TestDetect(t *testing.T) {
 	t.Setenv(PathVariable, modules+"/.bin")
 
 	want := []Found{
-		{Name: "builtin", Version: ownVersion()},
+		{Name: "builtin", Version: version.Own},
 		{Name: "codex", Version: "2.6.0", Path: script, Argv: []string{base + "/node/bin/node", script},
 			PathDirs: []string{base + "/node/bin"}, ReadOnly: []string{modules, base + "/node/bin/node"}},
 		{Name: "goose", Version: "1.34.0", Path: base + "/bin/goose", Argv: []string{base + "/bin/goose"},

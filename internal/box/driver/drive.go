@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"yardmaster/internal/box/acp"
+	"yardmaster/internal/version"
 )
 
 const (
@@ -110,7 +111,7 @@ type session struct {
 func (s *session) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("the agent did not start within %s", startLimit))
 	defer cancel()
-	info, err := s.client.Initialize(ctx, acp.Implementation{Name: "yardmaster", Version: ownVersion()})
+	info, err := s.client.Initialize(ctx, acp.Implementation{Name: "yardmaster", Version: version.Own})
 	if err != nil {
 		return startError(ctx, err)
 	}

@@ -1,6 +1,9 @@
 package release
 
 import (
+	"context"
+	"errors"
+	"io"
 	"runtime"
 	"strings"
 	"testing"
@@ -72,6 +75,40 @@ func TestPlaces(t *testing.T) {
 		}
 		if got := places(); got != nil {
 			t.Errorf("halted: %q", got)
+		}
+	})
+}
+
+// refusing is a store that takes nothing.
+type refusing struct {
+	blob.Off
+	puts int
+}
+
+func (r *refusing) Put(context.Context, string, io.Reader, int64, string) error {
+	r.puts++
+	return errors.New("no such bucket")
+}
+
+// A store that does not take the program is left alone for a while, however many machines join;
+// after that it is asked again.
+func TestStoreRests(t *testing.T) {
+	t.Parallel()
+	onBoth(t, "v1.2.3", func(t *testing.T, s *Service) {
+		if err := s.PublishOwn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		store := &refusing{}
+		s.Objects = store
+		for range 3 {
+			if all, err := s.Own(t.Context()); err != nil || len(all) > 0 || store.puts != 1 {
+				t.Fatalf("%v, %v, asked %d times", all, err, store.puts)
+			}
+		}
+		s.Objects = blob.NewFolder(t.TempDir(), "https://yard.example", seal.New(), time.Now)
+		s.refused.Add(-storeRest.Microseconds())
+		if all, err := s.Own(t.Context()); err != nil || len(all) != 1 {
+			t.Errorf("later: %v, %v", all, err)
 		}
 	})
 }

@@ -90,16 +90,26 @@ func (s *Service) handed(ctx context.Context, releaseID string) (r row, err erro
 // Place is where the bytes of a program are.
 type Place struct{ Target, URL, SHA256 string }
 
+// storeRest is how long a store is left alone that did not take this program: it is some 100 MB,
+// and machines that join ask at any time.
+const storeRest = time.Minute
+
 // Own answers where the programs of this version are that can be installed, one for each target:
 // none if this installation keeps no objects. The addresses are good for half an hour.
 func (s *Service) Own(ctx context.Context) (out []Place, err error) {
 	var rows []row
-	err = s.DB.Read(ctx, func(tx *db.Tx) error { rows, err = named.All(tx, s.Version); return err })
+	var now time.Time
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		now = tx.Now
+		rows, err = named.All(tx, s.Version)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range rows {
-		if slices.ContainsFunc(out, func(p Place) bool { return p.Target == r.Target }) || r.StoredAt == nil && !s.own(r) {
+		lacking := r.StoredAt == nil && (!s.own(r) || now.Sub(time.UnixMicro(s.refused.Load())) < storeRest)
+		if lacking || slices.ContainsFunc(out, func(p Place) bool { return p.Target == r.Target }) {
 			continue
 		}
 		url, err := s.address(ctx, r)
@@ -107,6 +117,7 @@ func (s *Service) Own(ctx context.Context) (out []Place, err error) {
 		case errors.Is(err, blob.ErrOff):
 			return nil, nil
 		case err != nil:
+			s.refused.Store(now.UnixMicro())
 			s.Logger.Warn("a program cannot be handed to machines that join", "target", r.Target, "error", err)
 		default:
 			out = append(out, Place{Target: r.Target, URL: url, SHA256: r.SHA256})

@@ -23,6 +23,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"yardmaster/internal/api/op"
@@ -64,7 +65,10 @@ type Boxes interface {
 }
 
 // Service keeps the ledger.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	refused atomic.Int64 // when the store last did not take this program, in microseconds
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {

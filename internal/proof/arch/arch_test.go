@@ -75,6 +75,8 @@ var edges = map[string]string{
 	"bus":                 "fault protocol",
 	"box/conn":            "fault protocol",
 	"bus/hostile":         "",
+	"certificate":         "",
+	"proof/acme":          "",
 
 	"idp":               "dial fault id",
 	"dial":              "",
@@ -112,8 +114,8 @@ var edges = map[string]string{
 		"box/spool box/worktree client fault id minisign protocol seal unixfile",
 	"box/acp":        "",
 	"box/broker":     "box/gate box/scrub",
-	"box/coder":      "box/acp lazy llm/answer",
-	"box/driver":     "box/acp",
+	"box/coder":      "box/acp lazy llm/answer version",
+	"box/driver":     "box/acp version",
 	"box/exposure":   "",
 	"box/gate":       "",
 	"box/limits":     "unixfile",
@@ -127,7 +129,7 @@ var edges = map[string]string{
 	"box/spool":      "box/scrub protocol",
 	"box/worktree":   "gitlfs gitmodules lazy rlimit unixfile",
 
-	"app": "backup proxies api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
+	"app": "backup certificate proxies api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
 		"codehost/builtin codehost/github codehost/homes codehost/pace codehost/relay config db db/due db/lease db/meta db/nodes dial " +
 		"domain/* event event/hashchain " +
 		"unixfile event/notary fault flow hook id idp linear llm " +
@@ -307,6 +309,8 @@ func imports(p string) func(file) bool {
 func TestHTTP(t *testing.T) {
 	exceptions(t, "imports net/http", importers(t, imports("net/http")), map[string]string{
 		"api/rest":         "serves the capabilities",
+		"certificate":      "answers an authority over plain http",
+		"proof/acme":       "is an authority of tests",
 		"api/held":         "counts requests before they are served",
 		"event/notary":     "tells a webhook of audit heads",
 		"app":              "serves the whole program",
