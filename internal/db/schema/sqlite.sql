@@ -2316,6 +2316,18 @@ CREATE TABLE git_homes (
 );
 CREATE INDEX git_homes_node ON git_homes (node_id);
 CREATE INDEX tasks_person ON tasks (account_id, requested_by, created_at, id) WHERE requested_by IS NOT NULL;
+CREATE TABLE answers (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  asker      TEXT NOT NULL,                -- the person, or the credential that names none
+  question   TEXT NOT NULL,
+  answer     TEXT NOT NULL,                -- as it was given
+  marks      TEXT NOT NULL,                -- what finds the lines of each citation again
+  asked_at   BIGINT NOT NULL
+);
+CREATE INDEX answers_asker ON answers (repo_id, asker, id);
+CREATE INDEX provenances_commit ON provenances (repo_id, merge_sha);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2464,4 +2476,6 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (145, 580, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (146, 581, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (147, 582, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (148, 583, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (149, 620, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (150, 621, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
