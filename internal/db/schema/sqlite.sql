@@ -2270,7 +2270,7 @@ CREATE TABLE kb_keepers (
   asked_at BIGINT,                         -- since when pages are to be looked after; NULL: not
   filed_at BIGINT,                         -- when the newest task was filed
   task_id  TEXT
-);
+, rounds BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX kb_keepers_asked ON kb_keepers (asked_at) WHERE asked_at IS NOT NULL;
 CREATE TABLE provenances (
   pr_id        TEXT PRIMARY KEY REFERENCES pulls (id),
@@ -2478,4 +2478,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (147, 582, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (148, 583, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (149, 620, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (150, 621, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (151, 622, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
