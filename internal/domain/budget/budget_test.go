@@ -327,6 +327,18 @@ func TestMonthEnds(t *testing.T) {
 	})
 }
 
+// inDays is what the ledger of days has in all.
+func (w *world) inDays() (micros int64) {
+	w.write(func(tx *db.Tx) error {
+		days, err := callsByDay.All(tx, "acme", int64(0), int64(1<<40))
+		for _, d := range days {
+			micros += d.Spent
+		}
+		return err
+	})
+	return micros
+}
+
 // TestDeadNode: the reservations of a node that died count as spent, once. A node
 // that only seemed dead takes them back.
 func TestDeadNode(t *testing.T) {
@@ -345,9 +357,15 @@ func TestDeadNode(t *testing.T) {
 		if m := w.meters()["task task"]; m.Reserved != 0 || m.Spent != heldBy {
 			t.Fatalf("%+v, of %d held", m, heldBy)
 		}
+		if got := w.inDays(); got != heldBy {
+			t.Errorf("the days have %d of %d", got, heldBy)
+		}
 		w.settle(dead, "s1", n, 200_000) // it lives, and has what it held
 		if m := w.meters()["task task"]; m.Reserved != heldBy-200_000 || m.Spent != 200_000 {
 			t.Errorf("%+v", m)
+		}
+		if got := w.inDays(); got != 200_000 {
+			t.Errorf("the days have %d", got)
 		}
 		if n, err = dead.Reserve(t.Context(), "s1", 100_000, 100_000); err != nil {
 			t.Fatal(err)

@@ -43,6 +43,7 @@ type reservation struct {
 	Meters    db.JSON[[]Meter]
 
 	WrittenOff bool // the rest counts as spent, because the node seemed dead
+	ExpiresAt  time.Time
 }
 
 // left is the amount that is set aside and not spent. It is 0 if calls have cost
@@ -50,7 +51,7 @@ type reservation struct {
 // it says.
 func (r reservation) left() int64 { return max(r.Amount-r.Used, 0) }
 
-const reservationColumns = `SELECT session_id, node, account_id, amount, used, meters, written_off FROM reservations WHERE `
+const reservationColumns = `SELECT session_id, node, account_id, amount, used, meters, written_off, expires_at FROM reservations WHERE `
 
 var (
 	// selectSubject is asked with the session of an attempt's token, never with one of a
@@ -228,7 +229,20 @@ func (r *reservation) undoWriteOff(tx *db.Tx) error {
 	if err := addToMeters(tx, r.AccountID, r.Meters.V, r.left(), -r.left()); err != nil {
 		return err
 	}
+	if err := r.storeDay(tx, r.ExpiresAt.Add(-writtenOffTime), -r.left()); err != nil {
+		return err
+	}
 	_, err := unmarkWrittenOff.Exec(tx, r.SessionID, r.Node, tx.Now.Add(leaseTime))
+	return err
+}
+
+// storeDay counts what is written off of a reservation in the ledger of days, where no call
+// stands for it.
+func (r *reservation) storeDay(tx *db.Tx, at time.Time, micros int64) error {
+	if micros == 0 {
+		return nil
+	}
+	_, err := addDay.Exec(tx, addDayArgs{AccountID: r.AccountID, Day: dayOf(at), SessionID: r.SessionID, CostMicros: micros})
 	return err
 }
 

@@ -27,7 +27,7 @@ const (
 	CAST(SUM(d.cost_micros) AS BIGINT) AS spent, COUNT(DISTINCT d.session_id) AS sessions FROM spend_days d `
 	within = ` WHERE d.account_id = $1 AND d.day >= $2 AND d.day < $3 GROUP BY `
 	first  = ` ORDER BY spent DESC, calls DESC, 2, 3 LIMIT 100`
-	daily  = ` ORDER BY 1, spent DESC, calls DESC, 2, 3 LIMIT 100000`
+	daily  = ` ORDER BY 1, spent DESC, calls DESC, 2, 3`
 
 	ofSession = `LEFT JOIN sessions s ON s.id = d.session_id `
 	ofTask    = ofSession + `LEFT JOIN tasks t ON t.id = s.task_id `
