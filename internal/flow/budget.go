@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"strings"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ask"
@@ -104,6 +105,9 @@ func clears(s budget.Stop) (when, call string, args map[string]string) {
 	case budget.Member:
 		when, call = "whoever may write billing raises the member's budget of the month, or the month ends", "billing.member_cap_set"
 		args["userId"] = s.Ref
+	case budget.Repo:
+		when, call = "whoever may write billing raises the repository's budget of the month, or the month ends", "project.budget_set"
+		args["owner"], args["repo"], _ = strings.Cut(s.Title, "/")
 	case budget.Plan:
 		when, call = "whoever may write tasks raises the plan's budget", "plan.budget_set"
 		args["planId"] = s.Ref
@@ -128,6 +132,7 @@ func clears(s budget.Stop) (when, call string, args map[string]string) {
 // limitNames are how limits are called within a sentence.
 var limitNames = map[string]string{
 	budget.Account: "the account's budget of the month", budget.Member: "the member's budget of the month",
+	budget.Repo: "the repository's budget of the month",
 	budget.Plan: "the plan's budget",
 	budget.Task: "the task's budget", budget.OwnWork: "the task's budget", budget.Run: "the budget of each run",
 }

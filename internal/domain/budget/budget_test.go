@@ -109,10 +109,10 @@ func onBoth(t *testing.T, limits map[string]int64, fn func(*testing.T, *world)) 
 				})
 				err4 = errors.Join(err4, err)
 			}
-			for _, scope := range []string{Account, Member} {
+			for _, scope := range []string{Account, Member, Repo} {
 				if m := of(scope); m != nil {
 					_, err := setLimit.Exec(tx, setLimitArgs{
-						AccountID: "acme", Scope: scope, Ref: map[string]string{Account: "acme", Member: "ada"}[scope], Micros: *m,
+						AccountID: "acme", Scope: scope, Ref: map[string]string{Account: "acme", Member: "ada", Repo: "repo"}[scope], Micros: *m,
 					})
 					err4 = errors.Join(err4, err)
 				}
@@ -185,7 +185,7 @@ func TestCallCountsOnEveryMeter(t *testing.T) {
 
 func TestLimitStopsTheRun(t *testing.T) {
 	t.Parallel()
-	for scope, why := range map[string]string{"operator": "account", Account: "account", Member: "member", Task: "task"} {
+	for scope, why := range map[string]string{"operator": "account", Account: "account", Member: "member", Repo: "repo", Task: "task"} {
 		t.Run(scope, func(t *testing.T) {
 			onBoth(t, map[string]int64{scope: 100_000}, func(t *testing.T, w *world) {
 				s := w.node()
@@ -210,7 +210,7 @@ func TestLimitStopsTheRun(t *testing.T) {
 					t.Errorf("halted %v", w.halted)
 				}
 				if m := w.meters()[why+" "+map[string]string{"account": "acme", "member": "ada",
-					"task": "task"}[why]]; m.Spent != 100_000 || m.Reserved != 0 {
+					"repo": "repo", "task": "task"}[why]]; m.Spent != 100_000 || m.Reserved != 0 {
 					t.Errorf("%+v", m)
 				}
 			})

@@ -62,9 +62,10 @@ var (
 		a.spend_cap_micros AS cap_micros, s.ended_at IS NOT NULL AS ended
 		FROM sessions s JOIN accounts a ON a.id = s.account_id LEFT JOIN tasks t ON t.id = s.task_id
 		LEFT JOIN pulls p ON p.id = t.pr_id LEFT JOIN tasks w ON w.id = p.task_id WHERE s.id = $1` + giftSubject)
-	// selectLimits reads the limits of an account, of a person in it, and of a plan.
+	// selectLimits reads the limits of an account, of a person in it, of a repository and of a plan.
 	selectLimits = db.QWith[limitsArgs, limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = :account_id
-		AND (scope, ref) IN (('` + Account + `', :account_id), ('` + Member + `', :user_id), ('` + Plan + `', :plan_id))`)
+		AND (scope, ref) IN (('` + Account + `', :account_id), ('` + Member + `', :user_id), ('` + Repo + `', :repo_id),
+		('` + Plan + `', :plan_id))`)
 	selectLimit = db.Q[int64](`SELECT micros FROM budget_limits WHERE account_id = $1 AND scope = $2 AND ref = $3`)
 	setLimit    = db.SWith[setLimitArgs](`INSERT INTO budget_limits (account_id, scope, ref, micros)
 		VALUES (:account_id, :scope, :ref, :micros)
@@ -331,4 +332,4 @@ func usageOfMembers(tx *db.Tx, period string) ([]MemberUsage, error) {
 const minutesTime = 93 * 24 * time.Hour
 
 // limitsArgs are the parameters of selectLimits.
-type limitsArgs struct{ AccountID, UserID, PlanID string }
+type limitsArgs struct{ AccountID, UserID, RepoID, PlanID string }

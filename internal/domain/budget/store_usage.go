@@ -71,6 +71,18 @@ type partRow struct {
 	Calls, Unpriced, Spent, Sessions int64
 }
 
+// cappedRepos are the repositories of an account that have a limit.
+var cappedRepos = db.Q[cappedRow](`SELECT r.id, r.owner || '/' || r.name AS name, l.micros, COALESCE(b.spent, 0) AS spent,
+	COALESCE(b.reserved, 0) AS reserved FROM budget_limits l JOIN repos r ON r.id = l.ref AND r.account_id = l.account_id
+	LEFT JOIN budgets b ON b.account_id = l.account_id AND b.scope = l.scope AND b.ref = l.ref AND b.period = $2
+	WHERE l.account_id = $1 AND l.scope = '` + Repo + `' ORDER BY r.owner, r.name, r.id`)
+
+// cappedRow is a repository with its limit.
+type cappedRow struct {
+	ID, Name                string
+	Micros, Spent, Reserved int64
+}
+
 // addDayArgs are the parameters of addDay.
 type addDayArgs struct {
 	AccountID                         string

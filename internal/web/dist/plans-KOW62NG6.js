@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-HT4U2RO3.js";import"./chunk-GJQLO37W.js";import"./chunk-2UKP7JEA.js";import"./chunk-XQQWDVU4.js";import"./chunk-FMKHGTGG.js";import"./chunk-M7APZBKK.js";import"./chunk-7RCYW36S.js";import"./chunk-UP2SY7NS.js";import"./chunk-FZ6HBP2C.js";import"./chunk-QYNKEA7A.js";import"./chunk-WEGZYLTZ.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
