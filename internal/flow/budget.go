@@ -31,6 +31,12 @@ func (BudgetWork) SetTaskBudget(tx *db.Tx, taskID string, micros *int64) (*int64
 	return task.SetBudget(tx, taskID, micros)
 }
 
+// Repo finds a repository of tx.Account.
+func (BudgetWork) Repo(tx *db.Tx, owner, name string) (id, full string, ok bool, err error) {
+	r, ok, err := repo.ByName(tx, owner, name)
+	return r.ID, r.FullName(), ok, err
+}
+
 // HasPlan tells whether an id is a plan of tx.Account.
 func (BudgetWork) HasPlan(tx *db.Tx, planID string) (bool, error) { return plan.Exists(tx, planID) }
 

@@ -70,6 +70,9 @@ func (w *world) SetTaskBudget(*db.Tx, string, *int64) (*int64, error) {
 }
 
 func (w *world) HasPlan(*db.Tx, string) (bool, error) { return false, nil }
+func (w *world) Repo(*db.Tx, string, string) (id, full string, ok bool, err error) {
+	return "", "", false, nil
+}
 
 // Priced returns world.priced.
 func (w *world) Priced(_ *db.Tx, account string, m Model) (bool, error) {
@@ -109,11 +112,10 @@ func onBoth(t *testing.T, limits map[string]int64, fn func(*testing.T, *world)) 
 				})
 				err4 = errors.Join(err4, err)
 			}
+			refs := map[string]string{Account: "acme", Member: "ada", Repo: "repo"}
 			for _, scope := range []string{Account, Member, Repo} {
 				if m := of(scope); m != nil {
-					_, err := setLimit.Exec(tx, setLimitArgs{
-						AccountID: "acme", Scope: scope, Ref: map[string]string{Account: "acme", Member: "ada", Repo: "repo"}[scope], Micros: *m,
-					})
+					_, err := setLimit.Exec(tx, setLimitArgs{AccountID: "acme", Scope: scope, Ref: refs[scope], Micros: *m})
 					err4 = errors.Join(err4, err)
 				}
 			}

@@ -6,7 +6,6 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/people"
-	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/money"
@@ -190,19 +189,19 @@ type RepoCap struct {
 func (s *Service) repoSet(ctx context.Context, in repoIn) (out RepoCap, err error) {
 	to := money.Micros(in.USD)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		r, ok, err := repo.ByName(tx, in.Owner, in.Repo)
+		id, name, ok, err := s.Work.Repo(tx, in.Owner, in.Repo)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			return fault.Missing("repository")
 		}
-		if err := s.setLimit(tx, Repo, r.ID, repoSetEvent, to); err != nil {
+		if err := s.setLimit(tx, Repo, id, repoSetEvent, to); err != nil {
 			return err
 		}
-		b, _, err := selectBalance.Maybe(tx, selectBalanceArgs{AccountID: tx.Account, Scope: Repo, Ref: r.ID, Period: month(tx.Now)})
+		b, _, err := selectBalance.Maybe(tx, selectBalanceArgs{AccountID: tx.Account, Scope: Repo, Ref: id, Period: month(tx.Now)})
 		out = RepoCap{
-			RepoID: r.ID, Repo: r.FullName(), USD: money.USD(to), Spent: money.Dollars(b.Spent), Reserved: money.Dollars(b.Reserved),
+			RepoID: id, Repo: name, USD: money.USD(to), Spent: money.Dollars(b.Spent), Reserved: money.Dollars(b.Reserved),
 		}
 		return err
 	})

@@ -21,6 +21,8 @@ type Work interface {
 	SetTaskBudget(tx *db.Tx, taskID string, micros *int64) (before *int64, err error)
 	// HasPlan tells whether an id is a plan of tx.Account.
 	HasPlan(tx *db.Tx, planID string) (bool, error)
+	// Repo finds a repository of tx.Account; full is owner/name.
+	Repo(tx *db.Tx, owner, name string) (id, full string, ok bool, err error)
 }
 
 // Prices are the prices of calls to models.

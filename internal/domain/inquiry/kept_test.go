@@ -49,7 +49,8 @@ func TestKept(t *testing.T) {
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
 			const serve = "def serve(port):\n    # answers requests of the harbour until it is closed\n    return listen(port)\n"
-			y := newYard(t, dbtest.Open(t, dbtest.DSN(t, e), db.Options{}), map[string]string{"config.py": "port = 8080\nhost = 1\nname = 2\n", "serve.py": serve, "b.py": "x = 1\n"}, nil)
+			files := map[string]string{"config.py": "port = 8080\nhost = 1\nname = 2\n", "serve.py": serve}
+			y := newYard(t, dbtest.Open(t, dbtest.DSN(t, e), db.Options{}), files, nil)
 			y.model.say = always(`{"claims":[{"text":"` + "`port` is 8080." + `","citations":["config.py:1"]},
 				{"text":"` + "`serve` answers requests of the harbour until it is closed." + `","citations":["serve.py:1-3"]}]}`)
 			if a := y.ask("Which port does serve take?"); len(a.Citations) != 2 {

@@ -89,8 +89,7 @@ func pagesBy(tx *db.Tx, repoID string, rows []proposalRow) (map[string]*pageRow,
 	if len(slugs) == 0 {
 		return out, nil
 	}
-	found, err := db.Select[pageRow](tx, db.Build(`SELECT `+headColumns+`, body FROM kb_pages WHERE repo_id = `, repoID).
-		In("slug", slugs).SQL(""))
+	found, err := pagesNamed(tx, repoID, slugs)
 	for i := range found {
 		out[found[i].Slug] = &found[i]
 	}

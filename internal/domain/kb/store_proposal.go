@@ -69,3 +69,8 @@ func proposals(tx *db.Tx, repoID, state string, after []string, limit int) ([]pr
 	}
 	return db.Select[proposalRow](tx, b.SQL(" ORDER BY id DESC LIMIT ", limit))
 }
+
+// pagesNamed are the pages of a repository that have some slugs.
+func pagesNamed(tx *db.Tx, repoID string, slugs []string) ([]pageRow, error) {
+	return db.Select[pageRow](tx, db.Build(`SELECT `+headColumns+`, body FROM kb_pages WHERE repo_id = `, repoID).In("slug", slugs))
+}

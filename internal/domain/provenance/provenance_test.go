@@ -249,8 +249,10 @@ func TestOneCommitOfTwo(t *testing.T) {
 	onYard(t, func(y *yard) {
 		first, second, at := y.pr, id.New(), int64(5_000_000)
 		y.must(y.DB.Write(y.ctx, func(tx *db.Tx) error {
-			return seed.Add(tx, seed.Pull{ID: second, Account: "acme", Repo: "web", State: "merged", SHA: strings.Repeat("b", 40), Number: 9,
-				Merged: &at, Merge: y.merge, MergedBy: "user:ada"})
+			return seed.Add(tx, seed.Pull{
+				ID: second, Account: "acme", Repo: "web", State: "merged", SHA: strings.Repeat("b", 40), Number: 9, Merged: &at,
+				Merge: y.merge, MergedBy: "user:ada",
+			})
 		}))
 		y.host.fails = func() error { // the second is signed while the note of the first is written
 			y.host.fails = nil
