@@ -5,7 +5,10 @@
 //
 // The package knows no repository: its callers open the lines.
 //
+// A Mark finds the lines of a sentence again in a later commit, or says that they are stale.
+//
 //   - citation.go: places
+//   - move.go: marks
 //   - check.go: the rules; defined.go: where a name is introduced; words.go: words and numbers
 package citation
 

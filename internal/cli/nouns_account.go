@@ -169,6 +169,10 @@ func accountCommands() []tree.Command {
 				}
 				return "", o.Next("Undo: yardmaster budget member {0} {before.cap_usd}")
 			}},
+		act.Act{Words: "budget repo", Args: "OWNER/NAME USD",
+			Summary: "cap what the work on one repository may cost in a month; null takes the cap away", Op: "project.budget_set",
+			Of: noun.Called("repo"), Plain: []string{"usd"}, Done: "The cap of a month, in US dollars: {1}.",
+			Next: "Undo: yardmaster budget repo {0} null", Examples: []string{"yardmaster budget repo acme/web 80"}},
 		act.Act{Words: "budget task", Args: "ID USD", Summary: "give a task another budget; null takes it away",
 			Op: "task.budget_set", Of: noun.Called("task"),
 			Plain: []string{"usd"}, Done: "What the task may spend, in US dollars: {1}.",

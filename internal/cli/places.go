@@ -43,7 +43,7 @@ func repoCommands() []tree.Command {
 		Values: map[string]tree.Values{}, Define: defineRepoPolicy,
 		Summary:  "the policy in force; with --file, whether a policy file is a good one",
 		Examples: []string{"yardmaster repo policy acme/web", "yardmaster repo policy acme/web --file .svc/policy.yml"}})
-	set = append(set, repoAsk())
+	set = append(set, repoAsk(), repoAnswers())
 	for i := range set {
 		set[i].Values["OWNER/NAME"] = noun.NamesOf(repo)
 	}

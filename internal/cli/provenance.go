@@ -125,20 +125,41 @@ func defineProvenanceVerify(fl *flag.FlagSet) tree.Action {
 			in = f
 		}
 		defer in.Close()
-		b, err := io.ReadAll(io.LimitReader(in, attestation.MaxSize+2)) // and the line break
+		b, err := io.ReadAll(io.LimitReader(in, mostStatements*(attestation.MaxSize+1)+1))
 		if err != nil {
 			return err
 		}
-		s, err := attestation.Verify([]byte(strings.TrimSuffix(string(b), "\n")), keys...)
-		if err != nil {
-			return err
+		all, err := verified(string(b), *commit, keys)
+		for i, s := range all {
+			if i > 0 {
+				fmt.Println()
+			}
+			said(os.Stdout, s)
 		}
-		if about := s.Subject[0].Digest["gitCommit"]; *commit != "" && *commit != about {
-			return fmt.Errorf("it is signed, and is about the commit %s", client.Inert(about))
-		}
-		said(os.Stdout, s)
-		return nil
+		return err
 	}
+}
+
+// mostStatements is how many pull requests the note of one commit may be about.
+const mostStatements = 20
+
+// verified are the statements of a note, one a line. None is answered unless all hold.
+func verified(text, commit string, keys []ed25519.PublicKey) (all []attestation.Statement, err error) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if len(lines) > mostStatements {
+		return nil, fmt.Errorf("there are more than %d statements", mostStatements)
+	}
+	for _, line := range lines {
+		s, err := attestation.Verify([]byte(line), keys...)
+		if err != nil {
+			return nil, err
+		}
+		if about := s.Subject[0].Digest["gitCommit"]; commit != "" && commit != about {
+			return nil, fmt.Errorf("it is signed, and is about the commit %s", client.Inert(about))
+		}
+		all = append(all, s)
+	}
+	return all, nil
 }
 
 // said prints what a statement says, in short.

@@ -27,6 +27,26 @@ func repoAsk() tree.Command {
 		Examples: []string{`yardmaster repo ask acme/web "Which port does the server listen on?"`}}
 }
 
+func repoAnswers() tree.Command {
+	return tree.Command{Words: "repo answers", Answers: "project.answers", Args: "OWNER/NAME", Of: noun.Called("repo"), Rows: true,
+		Values: map[string]tree.Values{}, Define: defineRepoAnswers,
+		Summary:  "your last answers about a repository, and whether their lines are still there",
+		Examples: []string{"yardmaster repo answers acme/web"}}
+}
+
+func defineRepoAnswers(fl *flag.FlagSet) tree.Action {
+	kept, l := noun.KeptAnswer(), &noun.Listing{}
+	l.Add(fl, kept)
+	return func(ctx context.Context, plain []string) error {
+		of := *kept
+		var err error
+		if of.About, err = noun.InRepo(ctx, plain[0], nil); err != nil {
+			return err
+		}
+		return of.RunList(ctx, l)
+	}
+}
+
 func defineRepoAsk(fl *flag.FlagSet) tree.Action {
 	var t act.Texts
 	t.Add(fl)

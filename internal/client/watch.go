@@ -89,6 +89,8 @@ func (c *Clear) Command() string {
 		return "yardmaster budget set USD"
 	case "billing.member_cap_set":
 		return "yardmaster budget member " + cmp.Or(Word(c.Args["userId"]), "MEMBER") + " USD"
+	case "project.budget_set":
+		return "yardmaster budget repo " + Word(cmp.Or(c.Args["owner"], "OWNER")+"/"+cmp.Or(c.Args["repo"], "NAME")) + " USD"
 	case "billing.price_set":
 		return "yardmaster key prices set " + cmp.Or(Word(c.Args["provider"]), "PROVIDER") + " " +
 			cmp.Or(Word(c.Args["model"]), "MODEL") + " --input-usd USD --output-usd USD"

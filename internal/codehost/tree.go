@@ -19,6 +19,11 @@ type Searcher interface {
 	// no line break or NUL. Search stops at a limit or when ctx ends, and answers what it has
 	// found by then. It fails with ErrNotFound if there is no such commit.
 	Search(ctx context.Context, r Repo, rev string, words []string) (Found, error)
+
+	// Renames are the files of from that have another path in to, as git tells by what they
+	// have in common, by their paths in from. It fails with ErrNotFound if one of the commits
+	// is not there.
+	Renames(ctx context.Context, r Repo, from, to string) (map[string]string, error)
 }
 
 // Tree is what there is at a commit.

@@ -75,7 +75,8 @@ var Retention = []Kept{
 	{[]string{"host_limits", "host_paces", "lane_reports", "mail_refusals", "mail_outages", "spend_minutes", "spend_days",
 		"webhook_attempts"}, ByItself, "",
 		"measurements of the last hours, days and months"},
-	{[]string{"kb_proposals", "ssh_joins", "rollouts", "rollout_boxes", "tracker_issues", "payment_events"}, ByItself, "",
+	{[]string{"kb_proposals", "ssh_joins", "rollouts", "rollout_boxes", "tracker_issues", "payment_events",
+		"answers"}, ByItself, "",
 		"how something went that is long over"},
 
 	{[]string{"lfs_objects"}, ByItself, "",

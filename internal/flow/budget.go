@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"strings"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ask"
@@ -28,6 +29,12 @@ func (BudgetWork) Limits(tx *db.Tx, repoID string) (budget.Defaults, error) {
 // the one before; fault.NotFound if there is no such task.
 func (BudgetWork) SetTaskBudget(tx *db.Tx, taskID string, micros *int64) (*int64, error) {
 	return task.SetBudget(tx, taskID, micros)
+}
+
+// Repo finds a repository of tx.Account.
+func (BudgetWork) Repo(tx *db.Tx, owner, name string) (id, full string, ok bool, err error) {
+	r, ok, err := repo.ByName(tx, owner, name)
+	return r.ID, r.FullName(), ok, err
 }
 
 // HasPlan tells whether an id is a plan of tx.Account.
@@ -104,6 +111,9 @@ func clears(s budget.Stop) (when, call string, args map[string]string) {
 	case budget.Member:
 		when, call = "whoever may write billing raises the member's budget of the month, or the month ends", "billing.member_cap_set"
 		args["userId"] = s.Ref
+	case budget.Repo:
+		when, call = "whoever may write billing raises the repository's budget of the month, or the month ends", "project.budget_set"
+		args["owner"], args["repo"], _ = strings.Cut(s.Title, "/")
 	case budget.Plan:
 		when, call = "whoever may write tasks raises the plan's budget", "plan.budget_set"
 		args["planId"] = s.Ref
@@ -128,6 +138,7 @@ func clears(s budget.Stop) (when, call string, args map[string]string) {
 // limitNames are how limits are called within a sentence.
 var limitNames = map[string]string{
 	budget.Account: "the account's budget of the month", budget.Member: "the member's budget of the month",
+	budget.Repo: "the repository's budget of the month",
 	budget.Plan: "the plan's budget",
 	budget.Task: "the task's budget", budget.OwnWork: "the task's budget", budget.Run: "the budget of each run",
 }

@@ -127,13 +127,13 @@ func (n Notify) Consumer() event.Consumer {
 			kinds = append(kinds, k)
 		}
 	}
-	for _, r := range slices.Concat(rules, moneyRules) {
+	for _, r := range slices.Concat(rules, moneyRules, pageRules) {
 		for _, k := range r.kinds {
 			hear(k)
 			tells[k.Name()] = append(tells[k.Name()], r)
 		}
 	}
-	for _, s := range reliefs {
+	for _, s := range slices.Concat(reliefs, pageReliefs) {
 		for _, k := range s.kinds {
 			hear(k)
 			settles[k.Name()] = append(settles[k.Name()], s)
@@ -177,6 +177,8 @@ func (n Notify) relieved(tx *db.Tx, noun string, e event.Recorded) (subject stri
 		return q.PRID, ok, err
 	case nounPlan:
 		return planRelieved(tx, e)
+	case nounPages:
+		return pagesRelieved(tx, e)
 	}
 	return e.Object, true, nil
 }

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -61,6 +62,9 @@ func limited(tx *db.Tx, scope, ref string) (string, error) {
 			return "the budget of " + u.Login, err
 		}
 		return "a member's budget", err
+	case budget.Repo:
+		name, err := nameOf(tx, &ref)
+		return "the budget of " + cmp.Or(name, "a repository"), err
 	case budget.Plan:
 		p, ok, err := plan.BriefOf(tx, ref)
 		if ok {

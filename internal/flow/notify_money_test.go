@@ -28,6 +28,7 @@ func TestNearlySpentSaysWhose(t *testing.T) {
 			{budget.Member, "tom", "the budget of tom are", []string{"rita", "tom"}},
 			{budget.Member, "rita", "the budget of rita are", []string{"rita"}},
 			{budget.Member, "gone", "a member's budget are", []string{"rita", "gone"}},
+			{budget.Repo, "r1", "the budget of thrifty/", []string{"rita"}},
 			{budget.Plan, "p1", "the budget of the plan “", []string{"rita"}},
 			{budget.Plan, "gone", "a plan's budget are", []string{"rita"}},
 		} {

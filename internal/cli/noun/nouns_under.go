@@ -184,3 +184,10 @@ func KnowledgeProposal() *Noun {
 		Columns: []table.Column{{"ID", "id", table.ID}, {"STATE", "state", table.State}, {"PAGE", "slug", table.Text},
 			{"KIND", "kind", table.Text}, {"WHY", "why", table.Title}, {"RUN", "run_id", table.Text}, {"AGE", "created_at", table.Age}}}
 }
+
+// KeptAnswer is an answer about a repository that was given before.
+func KeptAnswer() *Noun {
+	return &Noun{Name: "answer", List: "project.answers", Label: "question", None: "There are none.",
+		Columns: []table.Column{{"ASKED", "asked_at", table.Age}, {"STALE", "stale", table.Text}, {"QUESTION", "question", table.Title},
+			{"ANSWER", "answer.answer", table.Title}}}
+}

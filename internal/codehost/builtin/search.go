@@ -23,3 +23,12 @@ func (h *Host) Search(ctx context.Context, r codehost.Repo, rev string, words []
 	}
 	return dir.Search(ctx, rev, words)
 }
+
+// Renames implements codehost.Searcher.
+func (h *Host) Renames(ctx context.Context, r codehost.Repo, from, to string) (map[string]string, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Renames(ctx, from, to)
+}

@@ -78,6 +78,36 @@ func (dir Folder) Search(ctx context.Context, rev string, words []string) (codeh
 	return out, err
 }
 
+// Renames answers as codehost.Searcher says.
+func (dir Folder) Renames(ctx context.Context, from, to string) (map[string]string, error) {
+	before, err := dir.resolveOne(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	after, err := dir.resolveOne(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	paths := map[string]string{}
+	args := []string{"diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--name-status", before, after}
+	err = dir.records(ctx, args, func(r *bufio.Reader) error { // "R<alike> NUL <before> NUL <after> NUL"
+		var of [3]string
+		for i := range of {
+			field, err := r.ReadString(0)
+			if err != nil {
+				return err
+			}
+			of[i] = strings.TrimSuffix(field, "\x00")
+		}
+		paths[of[1]] = of[2]
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return paths, err
+}
+
 // foundLine reads "<commit>:<path> NUL <number> NUL <line>".
 func foundLine(r *bufio.Reader, commit string) (l codehost.Line, err error) {
 	name, err := r.ReadString(0)

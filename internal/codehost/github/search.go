@@ -23,3 +23,12 @@ func (h *Host) Search(ctx context.Context, r codehost.Repo, rev string, words []
 	}
 	return dir.Search(ctx, at[0], words)
 }
+
+// Renames implements codehost.Searcher.
+func (h *Host) Renames(ctx context.Context, r codehost.Repo, from, to string) (map[string]string, error) {
+	dir, at, err := h.at(ctx, r, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Renames(ctx, at[0], at[1])
+}

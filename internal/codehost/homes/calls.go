@@ -94,6 +94,9 @@ var (
 	search = declare("search", func(c context.Context, h *host, r repo, of wanted) (codehost.Found, error) {
 		return h.Search(c, r, of.Rev, of.Words)
 	})
+	renames = declare("renames", func(c context.Context, h *host, r repo, of two) (map[string]string, error) {
+		return h.Renames(c, r, of[0], of[1])
+	})
 	maintain = declare("maintain", func(c context.Context, h *host, r repo, now time.Time) (none, error) {
 		return none{}, h.Maintain(c, r, now)
 	})
@@ -229,6 +232,11 @@ func (h *Host) Tree(ctx context.Context, r repo, rev string) (codehost.Tree, err
 // Search implements codehost.Searcher.
 func (h *Host) Search(ctx context.Context, r repo, rev string, words []string) (codehost.Found, error) {
 	return at(ctx, h, search, r, wanted{rev, words})
+}
+
+// Renames implements codehost.Searcher.
+func (h *Host) Renames(ctx context.Context, r repo, from, to string) (map[string]string, error) {
+	return at(ctx, h, renames, r, two{from, to})
 }
 
 // Maintain packs a repository at its home.

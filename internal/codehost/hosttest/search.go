@@ -25,6 +25,9 @@ func search(t *testing.T, c clone) {
 	if tree.Commit != second || tree.Cut || !slices.Contains(paths, "src/moved.txt") || len(tree.Files["src/-e"]) != 40 {
 		t.Errorf("the tree: %+v", tree)
 	}
+	if got := must(h.Renames(ctx, r, first, second))(t); len(got) != 1 || got["a.txt"] != "src/moved.txt" {
+		t.Errorf("the renames: %v", got)
+	}
 	found := must(h.Search(ctx, r, first, []string{"port", "nothing", "--help"}))(t)
 	var lines []string
 	for _, l := range found.Lines {
@@ -46,6 +49,8 @@ func search(t *testing.T, c clone) {
 	for _, rev := range []string{"gone", strings.Repeat("1", 40), "--help", ""} {
 		_, err := h.Tree(ctx, r, rev)
 		wants(t, "the tree at "+rev, err, codehost.ErrNotFound)
+		_, err = h.Renames(ctx, r, first, rev)
+		wants(t, "the renames to "+rev, err, codehost.ErrNotFound)
 		_, err = h.Search(ctx, r, rev, []string{"port"})
 		wants(t, "a search at "+rev, err, codehost.ErrNotFound)
 	}

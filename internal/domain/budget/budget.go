@@ -41,6 +41,7 @@ import (
 const (
 	Account = "account" // a month
 	Member  = "member"  // a month of the work that one person asked for, and of all that followed from it
+	Repo    = "repo"    // a month of the work on one repository
 	Plan    = "plan"
 	Task    = "task" // with the reviews and repairs of its pull request
 	OwnWork = "work" // a task's own work alone, without those
@@ -92,6 +93,7 @@ type balance struct{ Reserved, Spent int64 }
 // limitNames are the names of limits at the beginning of a sentence.
 var limitNames = map[string]string{
 	Account: "The account's budget of this month", Member: "The member's budget of this month",
+	Repo: "The repository's budget of this month",
 	Plan: "The plan's budget", Task: "The task's budget", Run: "The run's budget", Gift: "The gift",
 	OwnWork: "The task's budget, of which a quarter is kept for reviews and repairs,",
 }
@@ -112,7 +114,7 @@ func (s *Service) meters(tx *db.Tx, sub subject) ([]Meter, error) {
 			return nil, err
 		}
 	}
-	set, err := selectLimits.All(tx, limitsArgs{AccountID: sub.AccountID, UserID: user, PlanID: plan})
+	set, err := selectLimits.All(tx, limitsArgs{AccountID: sub.AccountID, UserID: user, RepoID: text(sub.RepoID), PlanID: plan})
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +132,9 @@ func (s *Service) meters(tx *db.Tx, sub subject) ([]Meter, error) {
 	meters := []Meter{{Account, sub.AccountID, now, lower(sub.CapMicros, limit(Account))}}
 	if user != "" {
 		meters = append(meters, Meter{Member, user, now, limit(Member)})
+	}
+	if sub.RepoID != nil {
+		meters = append(meters, Meter{Repo, *sub.RepoID, now, limit(Repo)})
 	}
 	if plan != "" {
 		meters = append(meters, Meter{Plan, plan, "", limit(Plan)})
@@ -166,6 +171,13 @@ func (s *Service) meters(tx *db.Tx, sub subject) ([]Meter, error) {
 type Defaults struct {
 	Task *int64 // of a task without a budget of its own
 	Run  *int64
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 // lower is the lower of two limits; nil is no limit.

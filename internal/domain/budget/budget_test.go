@@ -70,6 +70,9 @@ func (w *world) SetTaskBudget(*db.Tx, string, *int64) (*int64, error) {
 }
 
 func (w *world) HasPlan(*db.Tx, string) (bool, error) { return false, nil }
+func (w *world) Repo(*db.Tx, string, string) (id, full string, ok bool, err error) {
+	return "", "", false, nil
+}
 
 // Priced returns world.priced.
 func (w *world) Priced(_ *db.Tx, account string, m Model) (bool, error) {
@@ -109,11 +112,10 @@ func onBoth(t *testing.T, limits map[string]int64, fn func(*testing.T, *world)) 
 				})
 				err4 = errors.Join(err4, err)
 			}
-			for _, scope := range []string{Account, Member} {
+			refs := map[string]string{Account: "acme", Member: "ada", Repo: "repo"}
+			for _, scope := range []string{Account, Member, Repo} {
 				if m := of(scope); m != nil {
-					_, err := setLimit.Exec(tx, setLimitArgs{
-						AccountID: "acme", Scope: scope, Ref: map[string]string{Account: "acme", Member: "ada"}[scope], Micros: *m,
-					})
+					_, err := setLimit.Exec(tx, setLimitArgs{AccountID: "acme", Scope: scope, Ref: refs[scope], Micros: *m})
 					err4 = errors.Join(err4, err)
 				}
 			}
@@ -185,7 +187,7 @@ func TestCallCountsOnEveryMeter(t *testing.T) {
 
 func TestLimitStopsTheRun(t *testing.T) {
 	t.Parallel()
-	for scope, why := range map[string]string{"operator": "account", Account: "account", Member: "member", Task: "task"} {
+	for scope, why := range map[string]string{"operator": "account", Account: "account", Member: "member", Repo: "repo", Task: "task"} {
 		t.Run(scope, func(t *testing.T) {
 			onBoth(t, map[string]int64{scope: 100_000}, func(t *testing.T, w *world) {
 				s := w.node()
@@ -210,7 +212,7 @@ func TestLimitStopsTheRun(t *testing.T) {
 					t.Errorf("halted %v", w.halted)
 				}
 				if m := w.meters()[why+" "+map[string]string{"account": "acme", "member": "ada",
-					"task": "task"}[why]]; m.Spent != 100_000 || m.Reserved != 0 {
+					"repo": "repo", "task": "task"}[why]]; m.Spent != 100_000 || m.Reserved != 0 {
 					t.Errorf("%+v", m)
 				}
 			})
@@ -327,6 +329,18 @@ func TestMonthEnds(t *testing.T) {
 	})
 }
 
+// inDays is what the ledger of days has in all.
+func (w *world) inDays() (micros int64) {
+	w.write(func(tx *db.Tx) error {
+		days, err := callsByDay.All(tx, "acme", int64(0), int64(1<<40))
+		for _, d := range days {
+			micros += d.Spent
+		}
+		return err
+	})
+	return micros
+}
+
 // TestDeadNode: the reservations of a node that died count as spent, once. A node
 // that only seemed dead takes them back.
 func TestDeadNode(t *testing.T) {
@@ -345,9 +359,15 @@ func TestDeadNode(t *testing.T) {
 		if m := w.meters()["task task"]; m.Reserved != 0 || m.Spent != heldBy {
 			t.Fatalf("%+v, of %d held", m, heldBy)
 		}
+		if got := w.inDays(); got != heldBy {
+			t.Errorf("the days have %d of %d", got, heldBy)
+		}
 		w.settle(dead, "s1", n, 200_000) // it lives, and has what it held
 		if m := w.meters()["task task"]; m.Reserved != heldBy-200_000 || m.Spent != 200_000 {
 			t.Errorf("%+v", m)
+		}
+		if got := w.inDays(); got != 200_000 {
+			t.Errorf("the days have %d", got)
 		}
 		if n, err = dead.Reserve(t.Context(), "s1", 100_000, 100_000); err != nil {
 			t.Fatal(err)

@@ -66,6 +66,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 			if err := addToMeters(tx, r.AccountID, r.Meters.V, -r.left(), r.left()); err != nil {
 				return err
 			}
+			if err := r.storeDay(tx, tx.Now, r.left()); err != nil {
+				return err
+			}
 			if _, err := writeOff.Exec(tx, r.SessionID, r.Node, tx.Now.Add(writtenOffTime)); err != nil {
 				return err
 			}

@@ -37,6 +37,11 @@ func (s *Service) Ops() []op.Op {
 				"new one leaves room. 404 for somebody who is no member.",
 		}, s.memberSet),
 		op.New(op.Row{
+			ID: "project.budget_set", Method: "PUT", Path: "/v1/repos/{owner}/{repo}/budget", Group: group, Rule: write,
+			Summary: "Cap what the work on one repository may spend in a month; null takes the cap away",
+			Doc:     "Tasks that the old cap had held go back into the queue when the new one leaves room.",
+		}, s.repoSet),
+		op.New(op.Row{
 			ID: "billing.usage", Method: "GET", Path: "/v1/billing/usage", Group: group, Rule: policy.Require(policy.ReadUsage),
 			Summary: "What models cost the account in a month, part by part, as JSON or CSV",
 			Doc:     "Spending is kept for good, its parts and numbers of calls for about three months.",
@@ -161,6 +166,44 @@ func (s *Service) memberSet(ctx context.Context, in memberIn) (MemberCap, error)
 			return fault.Missing("member")
 		}
 		return s.setLimit(tx, Member, in.UserID, memberSetEvent, to)
+	})
+	return out, err
+}
+
+type repoIn struct {
+	Owner string `json:"owner" doc:"owner of the repository"`
+	Repo  string `json:"repo" doc:"name of the repository"`
+	capIn
+}
+
+// RepoCap is a repository's limit for a month.
+type RepoCap struct {
+	_        struct{} `doc:"What the work on one repository may spend in a month, and has spent." schema:"RepoCap"`
+	RepoID   string   `json:"repo_id" format:"uuid" doc:"id of the repository"`
+	Repo     string   `json:"repo" example:"acme/web" doc:"owner/name"`
+	USD      *float64 `json:"usd" example:"80" doc:"US dollars a month; null: no cap"`
+	Spent    string   `json:"spent_usd" format:"decimal" example:"41.10" doc:"decimal US dollars, in the month"`
+	Reserved string   `json:"reserved_usd" format:"decimal" example:"0.30" doc:"decimal US dollars, set aside for calls under way"`
+}
+
+func (s *Service) repoSet(ctx context.Context, in repoIn) (out RepoCap, err error) {
+	to := money.Micros(in.USD)
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
+		id, name, ok, err := s.Work.Repo(tx, in.Owner, in.Repo)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fault.Missing("repository")
+		}
+		if err := s.setLimit(tx, Repo, id, repoSetEvent, to); err != nil {
+			return err
+		}
+		b, _, err := selectBalance.Maybe(tx, selectBalanceArgs{AccountID: tx.Account, Scope: Repo, Ref: id, Period: month(tx.Now)})
+		out = RepoCap{
+			RepoID: id, Repo: name, USD: money.USD(to), Spent: money.Dollars(b.Spent), Reserved: money.Dollars(b.Reserved),
+		}
+		return err
 	})
 	return out, err
 }

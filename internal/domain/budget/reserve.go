@@ -21,6 +21,8 @@ type Work interface {
 	SetTaskBudget(tx *db.Tx, taskID string, micros *int64) (before *int64, err error)
 	// HasPlan tells whether an id is a plan of tx.Account.
 	HasPlan(tx *db.Tx, planID string) (bool, error)
+	// Repo finds a repository of tx.Account; full is owner/name.
+	Repo(tx *db.Tx, owner, name string) (id, full string, ok bool, err error)
 }
 
 // Prices are the prices of calls to models.
@@ -51,6 +53,7 @@ type Service struct {
 	reserves map[string]*reserve // by session
 	changed  chan struct{}       // closed when a call ends; nil unless a call waits for that
 
+	mostRows int           // of a sheet
 	patience time.Duration // how long a call waits for what other calls give back
 	swept    time.Time     // when Sweep last ran; of Loop alone
 	from     string        // the held task behind which the next look begins; of Loop alone
@@ -59,7 +62,7 @@ type Service struct {
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{Needs: n, patience: settleTime}
+	return &Service{Needs: n, mostRows: mostRows, patience: settleTime}
 }
 
 // reserve is the amount that this node has set aside for a session, and how much of

@@ -3,12 +3,17 @@ package budget
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"strconv"
 	"strings"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/money"
 )
+
+// mostRows is how many rows a sheet has at most. One with more is refused, never cut.
+const mostRows = 1_000_000
 
 // sheet is what was spent on each day of a month, by one kind of parts, as CSV.
 func (s *Service) sheet(tx *db.Tx, by string, from, to int64) (string, error) {
@@ -22,9 +27,14 @@ func (s *Service) sheet(tx *db.Tx, by string, from, to int64) (string, error) {
 			rows = append(rows, partRow{Day: d.Day, Calls: d.Calls, Unpriced: d.Unpriced, Spent: d.Spent, Sessions: d.Sessions})
 		}
 	} else {
-		var err error
-		if rows, err = s.partsBy(tx, by, true, from, to); err != nil {
-			return "", err
+		for day := from; day < to; day++ {
+			more, err := s.partsBy(tx, by, true, day, day+1)
+			if err != nil {
+				return "", err
+			}
+			if rows = append(rows, more...); len(rows) > s.mostRows {
+				return "", fault.Field("csv", fmt.Sprintf("makes a sheet of more than %d rows; choose parts of which there are fewer", s.mostRows))
+			}
 		}
 	}
 	var out bytes.Buffer

@@ -43,6 +43,7 @@ type reservation struct {
 	Meters    db.JSON[[]Meter]
 
 	WrittenOff bool // the rest counts as spent, because the node seemed dead
+	ExpiresAt  time.Time
 }
 
 // left is the amount that is set aside and not spent. It is 0 if calls have cost
@@ -50,7 +51,7 @@ type reservation struct {
 // it says.
 func (r reservation) left() int64 { return max(r.Amount-r.Used, 0) }
 
-const reservationColumns = `SELECT session_id, node, account_id, amount, used, meters, written_off FROM reservations WHERE `
+const reservationColumns = `SELECT session_id, node, account_id, amount, used, meters, written_off, expires_at FROM reservations WHERE `
 
 var (
 	// selectSubject is asked with the session of an attempt's token, never with one of a
@@ -61,9 +62,10 @@ var (
 		a.spend_cap_micros AS cap_micros, s.ended_at IS NOT NULL AS ended
 		FROM sessions s JOIN accounts a ON a.id = s.account_id LEFT JOIN tasks t ON t.id = s.task_id
 		LEFT JOIN pulls p ON p.id = t.pr_id LEFT JOIN tasks w ON w.id = p.task_id WHERE s.id = $1` + giftSubject)
-	// selectLimits reads the limits of an account, of a person in it, and of a plan.
+	// selectLimits reads the limits of an account, of a person in it, of a repository and of a plan.
 	selectLimits = db.QWith[limitsArgs, limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = :account_id
-		AND (scope, ref) IN (('` + Account + `', :account_id), ('` + Member + `', :user_id), ('` + Plan + `', :plan_id))`)
+		AND (scope, ref) IN (('` + Account + `', :account_id), ('` + Member + `', :user_id), ('` + Repo + `', :repo_id),
+		('` + Plan + `', :plan_id))`)
 	selectLimit = db.Q[int64](`SELECT micros FROM budget_limits WHERE account_id = $1 AND scope = $2 AND ref = $3`)
 	setLimit    = db.SWith[setLimitArgs](`INSERT INTO budget_limits (account_id, scope, ref, micros)
 		VALUES (:account_id, :scope, :ref, :micros)
@@ -228,7 +230,20 @@ func (r *reservation) undoWriteOff(tx *db.Tx) error {
 	if err := addToMeters(tx, r.AccountID, r.Meters.V, r.left(), -r.left()); err != nil {
 		return err
 	}
+	if err := r.storeDay(tx, r.ExpiresAt.Add(-writtenOffTime), -r.left()); err != nil {
+		return err
+	}
 	_, err := unmarkWrittenOff.Exec(tx, r.SessionID, r.Node, tx.Now.Add(leaseTime))
+	return err
+}
+
+// storeDay counts what is written off of a reservation in the ledger of days, where no call
+// stands for it.
+func (r *reservation) storeDay(tx *db.Tx, at time.Time, micros int64) error {
+	if micros == 0 {
+		return nil
+	}
+	_, err := addDay.Exec(tx, addDayArgs{AccountID: r.AccountID, Day: dayOf(at), SessionID: r.SessionID, CostMicros: micros})
 	return err
 }
 
@@ -317,4 +332,4 @@ func usageOfMembers(tx *db.Tx, period string) ([]MemberUsage, error) {
 const minutesTime = 93 * 24 * time.Hour
 
 // limitsArgs are the parameters of selectLimits.
-type limitsArgs struct{ AccountID, UserID, PlanID string }
+type limitsArgs struct{ AccountID, UserID, RepoID, PlanID string }

@@ -89,12 +89,13 @@ func Stops(tx *db.Tx, ids []string) ([]Stop, error) {
 		return nil, nil
 	}
 	return db.Select[Stop](tx, db.Build(`SELECT b.id, b.task_id, b.session_id, b.reason, b.scope, b.ref, b.provider, b.model, b.key_id,
-		b.at, COALESCE(w.title, '') AS title,
+		b.at, COALESCE(w.title, r.owner || '/' || r.name, '') AS title,
 			b.scope = 'account' AND a.spend_cap_micros IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM budget_limits l
 				WHERE l.account_id = b.account_id AND l.scope = 'account' AND l.micros <= a.spend_cap_micros) AS operator
 		FROM budget_stops b JOIN accounts a ON a.id = b.account_id
-		LEFT JOIN tasks w ON b.scope IN ('task', 'work') AND w.id = b.ref AND w.account_id = b.account_id WHERE b.account_id = `, tx.Account).In("b.id", ids))
+		LEFT JOIN tasks w ON b.scope IN ('task', 'work') AND w.id = b.ref AND w.account_id = b.account_id
+		LEFT JOIN repos r ON b.scope = 'repo' AND r.id = b.ref AND r.account_id = b.account_id WHERE b.account_id = `, tx.Account).In("b.id", ids))
 }
 
 // spentNearly is the condition that four fifths of the limit l are spent by b, of which nobody was

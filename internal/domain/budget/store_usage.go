@@ -27,7 +27,7 @@ const (
 	CAST(SUM(d.cost_micros) AS BIGINT) AS spent, COUNT(DISTINCT d.session_id) AS sessions FROM spend_days d `
 	within = ` WHERE d.account_id = $1 AND d.day >= $2 AND d.day < $3 GROUP BY `
 	first  = ` ORDER BY spent DESC, calls DESC, 2, 3 LIMIT 100`
-	daily  = ` ORDER BY 1, spent DESC, calls DESC, 2, 3 LIMIT 100000`
+	daily  = ` ORDER BY 1, spent DESC, calls DESC, 2, 3`
 
 	ofSession = `LEFT JOIN sessions s ON s.id = d.session_id `
 	ofTask    = ofSession + `LEFT JOIN tasks t ON t.id = s.task_id `
@@ -69,6 +69,18 @@ type partRow struct {
 	Day                              int64
 	ID, Name                         *string
 	Calls, Unpriced, Spent, Sessions int64
+}
+
+// cappedRepos are the repositories of an account that have a limit.
+var cappedRepos = db.Q[cappedRow](`SELECT r.id, r.owner || '/' || r.name AS name, l.micros, COALESCE(b.spent, 0) AS spent,
+	COALESCE(b.reserved, 0) AS reserved FROM budget_limits l JOIN repos r ON r.id = l.ref AND r.account_id = l.account_id
+	LEFT JOIN budgets b ON b.account_id = l.account_id AND b.scope = l.scope AND b.ref = l.ref AND b.period = $2
+	WHERE l.account_id = $1 AND l.scope = '` + Repo + `' ORDER BY r.owner, r.name, r.id`)
+
+// cappedRow is a repository with its limit.
+type cappedRow struct {
+	ID, Name                string
+	Micros, Spent, Reserved int64
 }
 
 // addDayArgs are the parameters of addDay.

@@ -34,6 +34,7 @@ type BillingUsage struct {
 	Tasks    []UsagePart   `json:"tasks" doc:"by the task; no name: work of no task"`
 	Plans    []UsagePart   `json:"plans" doc:"by the plan; no name: work of no plan"`
 	Gifts    []UsagePart   `json:"gifts" doc:"of calls that others made over what the account gives, by the gift, named for its repository"`
+	Caps     []RepoCap     `json:"repo_caps" doc:"the repositories that have a cap, by name, with the month so far"`
 	Forecast *Forecast     `json:"forecast" doc:"of the current month; null: of another one, or of fewer than 7 whole days"`
 
 	sheet string
@@ -133,6 +134,21 @@ func (s *Service) usageOf(tx *db.Tx, from time.Time) (out BillingUsage, err erro
 	}
 	members, err := usageOfMembers(tx, out.Period)
 	out.Members = append(out.Members, members...)
+	if err == nil {
+		out.Caps, err = repoCaps(tx, out.Period)
+	}
+	return out, err
+}
+
+// repoCaps are the caps of repositories of tx.Account, with a month of each.
+func repoCaps(tx *db.Tx, period string) ([]RepoCap, error) {
+	rows, err := cappedRepos.All(tx, tx.Account, period)
+	out := make([]RepoCap, len(rows))
+	for i, r := range rows {
+		out[i] = RepoCap{
+			RepoID: r.ID, Repo: r.Name, USD: money.USD(&r.Micros), Spent: money.Dollars(r.Spent), Reserved: money.Dollars(r.Reserved),
+		}
+	}
 	return out, err
 }
 

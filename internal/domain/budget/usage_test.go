@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -127,6 +128,11 @@ func TestSheets(t *testing.T) {
 				if got != want {
 					t.Errorf("by %s:\n%s\nnot\n%s", by, got, want)
 				}
+			}
+			short := w.node()
+			short.mostRows = 3 // and a sheet is whole, or there is none
+			if got, err := short.sheet(tx, "task", from, from+31); !fault.IsKind(err, fault.Invalid) || got != "" {
+				t.Errorf("a sheet of four rows: %q, %v", got, err)
 			}
 			return nil
 		})

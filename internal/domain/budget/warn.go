@@ -10,7 +10,7 @@ import (
 
 // NearlySpent is the data of NearlySpentEvent.
 type NearlySpent struct {
-	Scope  string  `json:"scope" enum:"account,member,plan" doc:"whose limit it is"`
+	Scope  string  `json:"scope" enum:"account,member,repo,plan" doc:"whose limit it is"`
 	USD    float64 `json:"usd" doc:"the limit, in US dollars"`
 	Spent  string  `json:"spent_usd" format:"decimal" doc:"decimal US dollars"`
 	Period string  `json:"period" doc:"the month, YYYY-MM in UTC; empty: a plan's has none"`

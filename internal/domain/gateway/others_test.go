@@ -61,6 +61,9 @@ func (w work) Limits(*db.Tx, string) (budget.Defaults, error) {
 }
 
 func (work) HasPlan(*db.Tx, string) (bool, error) { return true, nil }
+func (work) Repo(*db.Tx, string, string) (id, full string, ok bool, err error) {
+	return "", "", false, nil
+}
 
 func (others) SetTaskBudget(*db.Tx, string, *int64) (*int64, error) {
 	return nil, fault.Missing("task")

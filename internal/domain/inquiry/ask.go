@@ -58,10 +58,7 @@ func (t *turns) take(most map[string]int) (leave func(), ok bool) {
 // answer answers a question of the actor of ctx.
 func (s *Service) answer(ctx context.Context, owner, name, question string) (out Answer, err error) {
 	actor := policy.From(ctx)
-	who := "person " + actor.UserID
-	if actor.UserID == "" {
-		who = "credential " + actor.CredentialID
-	}
+	who := asker(actor)
 	leave, ok := s.turns.take(map[string]int{who: ofPerson, "account " + actor.AccountID: ofAccount})
 	if !ok {
 		return out, fault.New(fault.RateLimited, "", "Another question is being answered. Ask again when it is.").After(5 * time.Second)
@@ -101,7 +98,11 @@ func (s *Service) answer(ctx context.Context, owner, name, question string) (out
 		return out, fault.Newf(fault.RateLimited, "", "An account asks at most %d questions a minute.", PerMinute).After(after)
 	}
 	// What is noted of the session is not what the request changes: it changes nothing.
-	err = s.converse(db.BeforeCommit(ctx, nil), r, actor, newPrompt(question, shown, pages, id.Opaque()), shown, &out)
+	ctx = db.BeforeCommit(ctx, nil)
+	err = s.converse(ctx, r, actor, newPrompt(question, shown, pages, id.Opaque()), shown, &out)
+	if err == nil && !out.Refused {
+		err = s.keepAnswer(ctx, r, who, question, shown, out)
+	}
 	return out, err
 }
 

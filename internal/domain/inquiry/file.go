@@ -1,6 +1,7 @@
 package inquiry
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,11 +31,33 @@ func (e *evidence) lines(at citation.Place) []string {
 	return e.files[i].text[at.From-1 : at.To]
 }
 
+// mark is what finds the lines of a place again; nil if there are none but blank ones.
+func (e *evidence) mark(at citation.Place) *citation.Mark {
+	i := slices.IndexFunc(e.files, func(f *file) bool { return f.path == at.Path })
+	if i < 0 {
+		return nil
+	}
+	m, ok := citationFile(e.files[i].content).Mark(at, e.files[i].blob)
+	if !ok {
+		return nil
+	}
+	return &m
+}
+
+// citationFile is a file as marks see it; nil for what is no text.
+func citationFile(content []byte) *citation.File {
+	if bytes.ContainsRune(content, 0) {
+		return nil
+	}
+	return citation.NewFile(string(content))
+}
+
 // file is a file at the commit, some of whose lines are shown.
 type file struct {
-	path  string
-	text  []string // its lines, without secrets once they are shown
-	shown []bool
+	path, blob string
+	content    []byte
+	text       []string // its lines, without secrets once they are shown
+	shown      []bool
 }
 
 var keyEdge = lazy.New(`-----(BEGIN|END) [A-Z ]*PRIVATE KEY-----`)
@@ -45,7 +68,7 @@ func newFile(path string, content []byte) *file {
 	if strings.ContainsRune(all, 0) {
 		return nil
 	}
-	f := &file{path: path, text: strings.Split(strings.TrimSuffix(strings.ToValidUTF8(all, "\ufffd"), "\n"), "\n")}
+	f := &file{path: path, content: content, text: strings.Split(strings.TrimSuffix(strings.ToValidUTF8(all, "\ufffd"), "\n"), "\n")}
 	f.shown = make([]bool, len(f.text))
 	inside := false
 	for i, line := range f.text {

@@ -11,12 +11,14 @@
 // marks that it cannot write, what looks like a secret is taken out of it, and a sentence that
 // repeats the prompt is dropped.
 //
-// No answer is kept, but for those who send a request again with one key. The session of the
-// model is, as each is.
+// The last answers are kept for who asked, with marks that find their lines again: what is shown
+// of them later says where the lines are by then, or that they are stale. The session of the model
+// is kept as each is.
 //
 //   - inquiry.go, ops.go: what is answered, the capability
 //   - ask.go: a question from its beginning to its end
 //   - look.go, words.go: which lines are shown; file.go: files as they are shown
+//   - kept.go, store.go: answers that were given before
 //   - prompt.go, reply.go: what the model is told, and what it answers
 package inquiry
 

@@ -78,6 +78,7 @@ func (s *Service) search(ctx context.Context, r repo.Ref, question string, pages
 			return nil, err
 		}
 		if f := newFile(p, content); f != nil {
+			f.blob = tree.Files[p]
 			e.files = append(e.files, f)
 		}
 	}

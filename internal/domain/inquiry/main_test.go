@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -89,7 +90,9 @@ type yard struct {
 	t     *testing.T
 	model *script
 	send  func(caller, path, body string) *httptest.ResponseRecorder
+	serve func(*http.Request) *httptest.ResponseRecorder
 	head  string // the commit of acme/web
+	host  *builtin.Host
 	// folder is that of acme/web.
 	folder string
 	svc    *Service
@@ -118,7 +121,7 @@ func newYard(t *testing.T, d *db.DB, files map[string]string, pages near) *yard 
 	if err != nil {
 		t.Fatal(err)
 	}
-	y := &yard{t: t, folder: filepath.Join(root, "acme", "web.git"), model: &script{}}
+	y := &yard{t: t, host: host, folder: filepath.Join(root, "acme", "web.git"), model: &script{}}
 	y.model.say = always(`{"claims":[]}`)
 	content := map[string][]byte{}
 	for path, text := range files {
@@ -155,13 +158,16 @@ func newYard(t *testing.T, d *db.DB, files map[string]string, pages near) *yard 
 			return policy.With(db.WithAccount(ctx, a.AccountID), a)
 		},
 	}}, y.svc.Ops())
+	y.serve = func(req *http.Request) *httptest.ResponseRecorder {
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, req)
+		return rec
+	}
 	y.send = func(caller, path, body string) *httptest.ResponseRecorder {
 		req := httptest.NewRequest("POST", path, strings.NewReader(body))
 		req.Header.Set("X-Caller", caller)
 		req.Header.Set("Content-Type", "application/json")
-		rec := httptest.NewRecorder()
-		h.ServeHTTP(rec, req)
-		return rec
+		return y.serve(req)
 	}
 	return y
 }

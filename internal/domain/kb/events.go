@@ -1,6 +1,7 @@
 package kb
 
 import (
+	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 )
@@ -43,3 +44,13 @@ var (
 	decidedEvent  = event.Declare[decidedData]("kb.proposal_decided", audience, "A proposal for a page was declined, or left to a person. One that is accepted is a page that was written.")
 	outdatedEvent = event.Declare[outdatedData]("kb.pages_outdated", audience, "Files that pages were written from have changed.")
 )
+
+// ProposalAsked are the events after which a proposal may wait for a person, and ProposalAnswered
+// those after which none may.
+var (
+	ProposalAsked    = []event.Any{proposedEvent, decidedEvent}
+	ProposalAnswered = []event.Any{decidedEvent, writtenEvent, deletedEvent}
+)
+
+// Waiting counts the proposals of a repository of tx.Account that wait for a person.
+func Waiting(tx *db.Tx, repoID string) (int64, error) { return countWaiting.One(tx, repoID) }

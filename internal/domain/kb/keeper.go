@@ -24,8 +24,8 @@ const (
 	roomWait = 30 * time.Minute
 	// mostKept is how long a page may be for a run to send it whole, in characters.
 	mostKept = 10_000
-	// mostAtOnce is how many pages a task keeps, as toKeep has it.
-	mostAtOnce = 12
+	// mostRounds is how often pages that no task has mended are gone through again.
+	mostRounds = 2
 )
 
 // keepSoon has the pages of a repository looked after.
@@ -96,7 +96,7 @@ func (s *Service) keep(_ context.Context, j due.Job[keeperRow]) due.Outcome {
 				behind = named[len(named)-1]
 			}
 		}
-		pages, err := toKeep.All(tx, j.Key, mostKept, behind)
+		pages, err := k.next(tx, behind)
 		if err != nil || len(pages) == 0 {
 			return none, err
 		}
@@ -111,17 +111,27 @@ func (s *Service) keep(_ context.Context, j due.Job[keeperRow]) due.Outcome {
 		if err != nil {
 			return due.Outcome{}, err
 		}
-		filed, out := filedArgs{RepoID: j.Key, FiledAt: tx.Now, TaskID: taskID}, due.Done(nil)
-		if len(pages) == mostAtOnce { // another task keeps those behind them
-			filed.AskedAt, out = &tx.Now, due.Wait(between)
-		}
-		_, err = setFiled.Exec(tx, filed)
-		return out, err
+		_, err = setFiled.Exec(tx, filedArgs{RepoID: j.Key, FiledAt: tx.Now, TaskID: taskID, Rounds: k.Rounds})
+		return due.Wait(between), err // another task keeps those behind them, and those that it left
 	})
 }
 
-// goesOn tells that the newest task had room for some of the pages only, and that nothing has
-// changed since.
+// next are the pages of the next task: those behind the ones of the task before, and then those
+// that no task has mended.
+func (k *keeperRow) next(tx *db.Tx, behind string) ([]outdatedRow, error) {
+	query := toKeep
+	if k.Rounds > 0 {
+		query = toKeepAgain
+	}
+	pages, err := query.All(tx, k.RepoID, mostKept, behind)
+	if err != nil || len(pages) > 0 || !k.goesOn() || k.Rounds == mostRounds {
+		return pages, err
+	}
+	k.Rounds++
+	return toKeepAgain.All(tx, k.RepoID, mostKept, "")
+}
+
+// goesOn tells that nothing has changed since the newest task was filed.
 func (k keeperRow) goesOn() bool {
 	return k.AskedAt != nil && k.FiledAt != nil && !k.AskedAt.After(*k.FiledAt)
 }

@@ -33,25 +33,21 @@ type Proposal struct {
 	DecidedAt *time.Time `json:"decided_at" doc:"when it was decided; null: not yet"`
 }
 
-// wire is a proposal as clients see it.
-func (r *proposalRow) wire(tx *db.Tx) (Proposal, error) {
+// wire is a proposal as clients see it, beside the page as it is.
+func (r *proposalRow) wire(old *pageRow) Proposal {
 	out := Proposal{
 		ID: r.ID, Slug: r.Slug, Kind: r.Kind, State: r.State, Title: r.Title, Text: r.Body, Why: r.Why, Files: list(r.Files.V),
 		Version: r.Base, RunID: r.RunID, TaskID: r.TaskID, Hunks: []Hunk{}, LeavesOut: []string{}, Reason: r.Reason, CreatedAt: r.CreatedAt,
 		DecidedAt: r.DecidedAt, DecidedBy: db.NullText(r.DecidedBy), Commit: db.NullText(r.CommitSHA),
 	}
 	if r.DecidedAt != nil {
-		return out, nil
+		return out
 	}
-	old, _, err := onePage.Maybe(tx, r.RepoID, r.Slug)
-	if err != nil {
-		return out, err
-	}
-	d := r.draft(&old)
+	d := r.draft(old)
 	out.Hunks = hunks(old.Body, d.Body)
 	_, lost := keptByPeople(old.Body, old.Kept, d.Body, false)
 	out.LeavesOut = append(out.LeavesOut, lost...)
-	return out, nil
+	return out
 }
 
 type proposalsIn struct {
@@ -67,15 +63,37 @@ func (s *Service) proposalList(ctx context.Context, in proposalsIn) (out op.Page
 			return err
 		}
 		rows, err = proposals(tx, in.RepoID, in.Want("state"), in.After(), in.Size())
+		if err != nil {
+			return err
+		}
+		pages, err := pagesBy(tx, in.RepoID, rows)
 		for i := range rows {
-			if err == nil {
-				shown[rows[i].ID], err = rows[i].wire(tx)
-			}
+			shown[rows[i].ID] = rows[i].wire(pages[rows[i].Slug])
 		}
 		return err
 	})
 	return op.ShowPage(in.PageIn, rows, func(r proposalRow) []string { return []string{r.ID} },
 		func(r proposalRow) Proposal { return shown[r.ID] }), err
+}
+
+// pagesBy are the pages that proposals are about, as they are, by slug.
+func pagesBy(tx *db.Tx, repoID string, rows []proposalRow) (map[string]*pageRow, error) {
+	out := map[string]*pageRow{}
+	var slugs []string
+	for _, r := range rows {
+		if out[r.Slug] == nil && r.DecidedAt == nil {
+			slugs = append(slugs, r.Slug)
+		}
+		out[r.Slug] = &pageRow{}
+	}
+	if len(slugs) == 0 {
+		return out, nil
+	}
+	found, err := pagesNamed(tx, repoID, slugs)
+	for i := range found {
+		out[found[i].Slug] = &found[i]
+	}
+	return out, err
 }
 
 type decideIn struct {
@@ -108,7 +126,8 @@ func (s *Service) decide(ctx context.Context, in decideIn) (out Proposal, err er
 		if err != nil {
 			return err
 		}
-		out, err = r.wire(tx)
+		old, _, err := onePage.Maybe(tx, r.RepoID, r.Slug)
+		out = r.wire(&old)
 		return err
 	})
 	return out, err

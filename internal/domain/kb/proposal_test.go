@@ -333,14 +333,22 @@ func TestKeeperGoesOn(t *testing.T) {
 		want(1, "p00", "p11")
 		h.hurry()
 		want(2, "p12", "p14")
+		// No task proposed anything for the others: each is asked about twice more.
+		h.propose(Proposed{ID: "1", Keeper: true, Named: h.tasks.problems[0], Commit: h.head, Slug: "p00", Body: "Run make test."}, "")
+		for round := range 2 {
+			h.hurry()
+			want(3+2*round, "p01", "p12")
+			h.hurry()
+			want(4+2*round, "p13", "p14")
+		}
 		h.hurry()
-		want(2, "p12", "p14") // each had its turn
+		want(6, "p13", "p14")
 		duetest.Agree(h.ctx, t, h.Due)
 
 		h.commit(map[string]string{"src/a.go": "package b\n"})
 		h.hurry()
-		want(3, "p00", "p11") // it begins again
+		want(7, "p01", "p12") // it begins again
 		h.hurry()
-		want(4, "p12", "q")
+		want(8, "p13", "q")
 	})
 }

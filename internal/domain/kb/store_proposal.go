@@ -46,7 +46,8 @@ var (
 		decided_at = :decided_at WHERE id = :id`)
 	openProposals = db.Q[proposalRow](`SELECT ` + proposalColumns + ` FROM kb_proposals
 		WHERE repo_id = $1 AND slug = $2 AND decided_at IS NULL ORDER BY id`)
-	countOpen = db.Q[int64](`SELECT COUNT(*) FROM kb_proposals WHERE repo_id = $1 AND decided_at IS NULL`)
+	countOpen    = db.Q[int64](`SELECT COUNT(*) FROM kb_proposals WHERE repo_id = $1 AND decided_at IS NULL`)
+	countWaiting = db.Q[int64](`SELECT COUNT(*) FROM kb_proposals WHERE repo_id = $1 AND state = 'waiting'`)
 	// outdate ends the open proposals that were made of what a page was, but one.
 	outdate = db.SWith[outdateArgs](`UPDATE kb_proposals SET state = 'outdated', decided_at = :now
 		WHERE repo_id = :repo_id AND slug = :slug AND id <> :but AND kind = 'page' AND decided_at IS NULL`)
@@ -67,4 +68,9 @@ func proposals(tx *db.Tx, repoID, state string, after []string, limit int) ([]pr
 		b.And("id < ", after[0])
 	}
 	return db.Select[proposalRow](tx, b.SQL(" ORDER BY id DESC LIMIT ", limit))
+}
+
+// pagesNamed are the pages of a repository that have some slugs.
+func pagesNamed(tx *db.Tx, repoID string, slugs []string) ([]pageRow, error) {
+	return db.Select[pageRow](tx, db.Build(`SELECT `+headColumns+`, body FROM kb_pages WHERE repo_id = `, repoID).In("slug", slugs))
 }

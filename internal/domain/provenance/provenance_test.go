@@ -242,6 +242,51 @@ func TestSaid(t *testing.T) {
 	})
 }
 
+// Two pull requests that one commit merged have both statements in its note, in whatever order
+// they were signed and written.
+func TestOneCommitOfTwo(t *testing.T) {
+	t.Parallel()
+	onYard(t, func(y *yard) {
+		first, second, at := y.pr, id.New(), int64(5_000_000)
+		y.must(y.DB.Write(y.ctx, func(tx *db.Tx) error {
+			return seed.Add(tx, seed.Pull{
+				ID: second, Account: "acme", Repo: "web", State: "merged", SHA: strings.Repeat("b", 40), Number: 9, Merged: &at,
+				Merge: y.merge, MergedBy: "user:ada",
+			})
+		}))
+		y.host.fails = func() error { // the second is signed while the note of the first is written
+			y.host.fails = nil
+			y.must(y.DB.Write(y.ctx, func(tx *db.Tx) error { return y.Merged(tx, second, "web", y.merge) }))
+			r, err := y.row(second)
+			y.must(err)
+			_, err = y.sign(y.ctx, r)
+			y.must(err)
+			return nil
+		}
+		y.merged(1)
+		y.must(y.DB.Write(y.ctx, func(tx *db.Tx) error { y.queue.Hurry(tx, first); y.queue.Hurry(tx, second); return nil }))
+		duetest.Pass(y.ctx, t, y.Due)
+		one := y.shown()
+		y.pr = second
+		two := y.shown()
+		if one.Note.State != "written" || two.Note.State != "written" {
+			t.Fatalf("%+v %+v", one, two)
+		}
+		if want := *one.Envelope + "\n" + *two.Envelope + "\n"; y.noted() != want {
+			t.Errorf("the note is %q", y.noted())
+		}
+		duetest.Agree(y.ctx, t, y.Due)
+	})
+}
+
+func (y *yard) row(pr string) (r row, err error) {
+	err = y.DB.Read(y.ctx, func(tx *db.Tx) error {
+		r, err = byPR.One(tx, "acme", pr)
+		return err
+	})
+	return r, err
+}
+
 // A host that fails is asked again; what it never does is said, and the artifact is there.
 func TestNoteFails(t *testing.T) {
 	t.Parallel()

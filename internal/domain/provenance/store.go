@@ -101,7 +101,10 @@ var (
 	kept    = db.S(`UPDATE provenances SET artifact_id = $2 WHERE pr_id = $1 AND artifact_id IS NULL`)
 	setKept = db.S(`UPDATE provenances SET artifact = $2, artifact_why = $3 WHERE pr_id = $1 AND artifact = 'due'`)
 	setNote = db.S(`UPDATE provenances SET note = $2, note_why = $3 WHERE pr_id = $1 AND note = 'due'`)
-	isPull  = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND id = $2) AS known`)
+	// ofCommit are the statements about one commit that may be in its note.
+	ofCommit = db.Q[string](`SELECT envelope FROM provenances WHERE repo_id = $1 AND merge_sha = $2 AND envelope <> ''
+		AND note <> 'none' ORDER BY pr_id`)
+	isPull = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND id = $2) AS known`)
 
 	merge = db.Q[mergeRow](`SELECT p.id, r.owner, r.name, r.host, p.host_url AS url, r.private, r.public_stats_enabled AS public, p.number,
 		p.head_sha, p.base_ref, p.author_kind, p.checks, p.merged_at, p.merged_by, p.task_id, t.requested_by, t.created_by, t.ask_id,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 
 	"yardmaster/internal/attestation"
 	"yardmaster/internal/codehost"
@@ -123,6 +124,10 @@ func (s *Service) write(ctx context.Context, r row) error {
 	if err != nil {
 		return err
 	}
+	all, err := s.beside(ctx, r)
+	if err != nil {
+		return err
+	}
 	state, why := stateWritten, ""
 	switch {
 	case !known || at.Gone != "":
@@ -130,18 +135,38 @@ func (s *Service) write(ctx context.Context, r row) error {
 	case !published:
 		state, why = stateNone, "the repository is public, and its public_stats_enabled is off"
 	default:
-		if why, err = s.note(ctx, at, r); err != nil {
+		if why, err = s.note(ctx, at, r, all); err != nil {
 			return err
 		}
 		if why != "" {
 			state = stateNone
 		}
 	}
-	return s.DB.Write(ctx, func(tx *db.Tx) error { _, err := setNote.Exec(tx, r.PRID, state, why); return err })
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		if now, err := ofCommit.All(tx, r.RepoID, r.MergeSHA); err != nil || state == stateWritten && len(now) != len(all) {
+			return errors.Join(err, errMore)
+		}
+		_, err := setNote.Exec(tx, r.PRID, state, why)
+		return err
+	})
 }
 
-// note sets the note. why is a reason for which it never will be.
-func (s *Service) note(ctx context.Context, at repo.Ref, r row) (why string, err error) {
+// errMore tells that the note lacks a statement that was signed while it was written.
+var errMore = errors.New("another statement about the commit was signed meanwhile")
+
+// beside are the statements about the commit of a merge: of more than one pull request, if it
+// merged several.
+func (s *Service) beside(ctx context.Context, r row) (all []string, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		all, err = ofCommit.All(tx, r.RepoID, r.MergeSHA)
+		return err
+	})
+	return all, err
+}
+
+// note sets the note, which has a line for each statement. why is a reason for which it never
+// will be.
+func (s *Service) note(ctx context.Context, at repo.Ref, r row, all []string) (why string, err error) {
 	host, err := s.Hosts.Of(at.HostRepo())
 	if err != nil {
 		return "", err
@@ -150,7 +175,8 @@ func (s *Service) note(ctx context.Context, at repo.Ref, r row) (why string, err
 	if !can {
 		return "the code host keeps no notes", nil
 	}
-	err = noter.Note(ctx, at.HostRepo(), codehost.NoteOptions{Name: Notes, Commit: r.MergeSHA, Text: r.Envelope + "\n", Author: s.Bot})
+	err = noter.Note(ctx, at.HostRepo(), codehost.NoteOptions{Name: Notes, Commit: r.MergeSHA, Text: strings.Join(all, "\n") + "\n",
+		Author: s.Bot})
 	var forbidden *codehost.ForbiddenError
 	var blocked *codehost.BlockedError
 	switch {

@@ -61,7 +61,7 @@ var uncounted = map[string]string{
 	"ci_reruns": "part", "ci_tidying": "server", "code_host_setups": "server", "code_hosts": "server", "dashboard_syncs": "server",
 	"donation_uses": "part", "donations": "part", "due": "part",
 	"email_route_mails": "expires", "email_routes": "seat", "enrollments": "expires", "event_cursors": "seat", "event_readers": "server",
-	"ask_covers":     "part",
+	"answers": "expires", "ask_covers": "part",
 	"former_members": "seat", "grants": "server", "host_checks": "part", "host_commands": "part", "host_deliveries": "expires",
 	"host_heads": "part", "host_intents": "expires", "host_limits": "server", "host_owners": "seat", "host_paces": "server",
 	"host_redeliveries": "expires", "host_tokens": "seat", "idempotency_keys": "expires", "identities": "seat", "installations": "seat",

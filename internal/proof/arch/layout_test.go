@@ -19,7 +19,6 @@ var spared = map[string]string{
 	"domain/measure/store.go":    "its statements stand by what they count",
 	"domain/pull/moves/ops.go":   "it decides for package pull, whose capabilities people call",
 	"domain/pull/moves/store.go": "it decides from facts that package pull reads, and stores nothing",
-	"domain/inquiry/store.go":    "no answer is kept, and what it is made of is read by others",
 	"domain/lfs/ops.go":          "programs that speak Git LFS call it",
 	"domain/people/ops.go":       "its rows are read and changed by the capabilities of other domains",
 }

@@ -1,4 +1,8 @@
+<<<<<<<< HEAD:internal/web/dist/chunk-J2O2MNKL.js
 import{Va as d,a as P,c as x,e as S,g as F,i as L,o as A}from"./chunk-HCJ446JW.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
+========
+import{Wa as d,a as P,c as x,e as S,g as F,i as L,o as A}from"./chunk-6YL22T4V.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
+>>>>>>>> h-know:internal/web/dist/chunk-Y6IQSIKM.js
 `)&&(t=t.slice(1)),this.cr=t.endsWith("\r"),this.rest+=t.replace(/\r\n?/g,`
 `);let e=[],n=0;for(let r=0;(r=this.rest.indexOf(`
 

@@ -1,4 +1,8 @@
+<<<<<<<< HEAD:internal/web/dist/chunk-UKSCDQAT.js
 import{c as E,f as F}from"./chunk-DO24KGQF.js";import{d as D}from"./chunk-WOWWH4UD.js";import{a as c,g as l,i as _}from"./chunk-IJPTOOUG.js";import{b as H}from"./chunk-2IRYV7YI.js";import{b as $}from"./chunk-XQQWDVU4.js";import{v as B}from"./chunk-OHCEETDH.js";import{a as P,bb as C,c as M,ea as S,fa as A,ha as K}from"./chunk-HCJ446JW.js";import{useRef as w,useState as f}from"./vendor-V4P4C4WP.js";import{Fragment as z,jsx as i,jsxs as a}from"./vendor-V4P4C4WP.js";var h=new Map,O=t=>/^#+ +(.*)$/m.exec(t)?.[1]?.trim()??"",I=(t,e)=>(c(t,e)??"").split(`
+========
+import{c as E,f as F}from"./chunk-VH6WIP6D.js";import{d as D}from"./chunk-JC6IMJRX.js";import{a as c,g as l,i as _}from"./chunk-S5PYXS3C.js";import{b as H}from"./chunk-WMTXS6RN.js";import{b as $}from"./chunk-XQQWDVU4.js";import{v as B}from"./chunk-QDRHGQO6.js";import{a as P,c as M,cb as C,ea as S,fa as A,ha as K}from"./chunk-6YL22T4V.js";import{useRef as w,useState as f}from"./vendor-V4P4C4WP.js";import{Fragment as z,jsx as i,jsxs as a}from"./vendor-V4P4C4WP.js";var h=new Map,O=t=>/^#+ +(.*)$/m.exec(t)?.[1]?.trim()??"",I=(t,e)=>(c(t,e)??"").split(`
+>>>>>>>> h-know:internal/web/dist/chunk-QBIUPMH5.js
 `).map(d=>d.trim()).filter(Boolean);function se(t){let[e,d]=f(t.of),[s,g]=f(),[r,m]=f(),[v,W]=f(0),u=M.peek()+t.repo.id+"/"+(t.of?.slug??""),p=w(h.get(u)),y=w(null),G=p.current??e?.body??"",N=!!e?.body.includes(`\r
 `),k=e?.provenance.commit??void 0,R=()=>y.current.querySelector("[name=body]").value,L=n=>{let o=String(n.get("body")??"").replaceAll(`\r
 `,`

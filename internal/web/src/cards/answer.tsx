@@ -1,9 +1,17 @@
 // A question about a repository: the answer, each sentence with the lines that it rests on.
 import { useState } from "preact/hooks";
-import { projectAsk, type RepositoryAnswer } from "../client.gen";
+import {
+  projectAnswers,
+  projectAsk,
+  type AnswerCitationMove,
+  type KeptAnswer,
+  type RepositoryAnswer,
+} from "../client.gen";
+import { useList } from "../list";
 import { inert } from "../ui/ansi";
 import { Form } from "../ui/form";
-import { of, Text } from "../ui/inputs";
+import { Cards, of, Text } from "../ui/inputs";
+import { Time } from "../ui/time";
 
 export function Ask(p: { at: { owner: string; repo: string } }) {
   const [a, set] = useState<RepositoryAnswer | null>(null);
@@ -32,11 +40,45 @@ export function Ask(p: { at: { owner: string; repo: string } }) {
         )}
       </Form>
       <div aria-live="polite">{a && <Answer of={a} />}</div>
+      <Earlier key={a?.session_id ?? ""} at={p.at} />
     </>
   );
 }
 
-function Answer(p: { of: RepositoryAnswer }) {
+// Earlier are the answers that one was given before, with where their lines are by now.
+function Earlier(p: { at: { owner: string; repo: string } }) {
+  const list = useList<KeptAnswer>("answers", (cursor, signal) => projectAnswers({ ...p.at, cursor }, { signal }));
+  if (list.ids.value.length === 0) return null;
+  return (
+    <>
+      <h2>What you asked before</h2>
+      <Cards
+        list={list}
+        label="What you asked before"
+        empty=""
+        row={(k) => (
+          <details>
+            <summary>
+              {inert(k.question)} <span class="dim">· </span>
+              <Time at={k.asked_at} />
+              {k.stale && <span class="hold"> Lines of it have changed: ask again.</span>}
+            </summary>
+            <Answer of={k.answer} now={k.now} />
+          </details>
+        )}
+      />
+    </>
+  );
+}
+
+// moved says where lines are that an answer cites.
+function moved(m: AnswerCitationMove | undefined): string {
+  if (m?.state === "moved") return " · now at " + inert(m.cite ?? "");
+  if (m?.state === "stale") return " · stale: this text is not there any more";
+  return m?.state === "unknown" ? " · whether it is still there is not known" : "";
+}
+
+function Answer(p: { of: RepositoryAnswer; now?: AnswerCitationMove[] }) {
   const a = p.of;
   return (
     <>
@@ -56,6 +98,7 @@ function Answer(p: { of: RepositoryAnswer }) {
                       <figure key={n}>
                         <figcaption class="dim">
                           <code>{inert(cited.cite)}</code>
+                          {moved(p.now?.[n - 1])}
                         </figcaption>
                         <pre tabIndex={0}>{inert(cited.text)}</pre>
                       </figure>

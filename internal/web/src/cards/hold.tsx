@@ -6,6 +6,7 @@ import {
   billingSpendCapSet,
   boxAdd,
   prGet,
+  projectBudgetSet,
   taskRetryNow,
   type TaskClear,
   type TaskHold,
@@ -46,6 +47,8 @@ function place(c: TaskClear): [does: string, href: string, call?: { scope: strin
     case "billing.spend_cap_set":
     case "billing.member_cap_set":
       return ["Raise the cap", "/ui/usage", billingSpendCapSet];
+    case "project.budget_set":
+      return ["Raise the repository's cap", "/ui/usage", projectBudgetSet];
     case "plan.budget_set":
       return ["Raise the budget", "/ui/plans/" + encodeURIComponent(a["planId"] ?? "")];
     case "task.cancel":

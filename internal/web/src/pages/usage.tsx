@@ -9,6 +9,7 @@ import {
 } from "../client.gen";
 import { CapForm, CapMeter } from "../cards/cap";
 import { Given } from "../cards/gift";
+import { RepoCaps } from "../cards/repocap";
 import { useOne } from "../list";
 import { query, setQuery } from "../route";
 import { may } from "../session";
@@ -151,6 +152,7 @@ export default function Usage() {
           )}
           <Parts name="model" of={u.models} none="none named" />
           <Parts name="repository" of={u.repos} none="none" />
+          {!month && <RepoCaps all={u.repo_caps} changed={again} />}
           <Parts
             name="kind of session"
             of={u.kinds.map((k) => ({ ...k, name: k.name && words(k.name) }))}
