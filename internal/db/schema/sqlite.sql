@@ -217,7 +217,7 @@ CREATE TABLE runs (
   started_at       BIGINT,
   progress_at      BIGINT NOT NULL,
   ended_at         BIGINT
-, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT, halting_until BIGINT, pref_provider TEXT, pref_model TEXT, prompt_sha256 TEXT);
+, secrets_key TEXT, halting TEXT NOT NULL DEFAULT '', woken_at BIGINT, event_bytes BIGINT NOT NULL DEFAULT 0, secrets_given BOOLEAN NOT NULL DEFAULT FALSE, isolation_holds TEXT, halting_why TEXT NOT NULL DEFAULT '', activity TEXT, box_right TEXT, consent_by TEXT, consent_at BIGINT, left_out TEXT, halting_until BIGINT, pref_provider TEXT, pref_model TEXT, prompt_sha256 TEXT, events_reaped_at BIGINT);
 CREATE INDEX runs_task ON runs (task_id, created_at);
 CREATE INDEX runs_lease ON runs (lease_expires_at) WHERE ended_at IS NULL;
 CREATE INDEX runs_box ON runs (box_id) WHERE ended_at IS NULL;
@@ -452,7 +452,7 @@ CREATE TABLE audit_heads (
   account_id TEXT PRIMARY KEY,
   seq        BIGINT NOT NULL,
   hash       TEXT NOT NULL
-);
+, cut_seq BIGINT NOT NULL DEFAULT 0, cut_hash TEXT NOT NULL DEFAULT '', cut_told BIGINT NOT NULL DEFAULT 0);
 CREATE TABLE operator_trail (
   id         TEXT PRIMARY KEY,
   at         BIGINT NOT NULL,
@@ -2260,7 +2260,7 @@ CREATE TABLE kb_keepers (
   asked_at BIGINT,                         -- since when pages are to be looked after; NULL: not
   filed_at BIGINT,                         -- when the newest task was filed
   task_id  TEXT
-);
+, rounds BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX kb_keepers_asked ON kb_keepers (asked_at) WHERE asked_at IS NOT NULL;
 CREATE TABLE provenances (
   pr_id        TEXT PRIMARY KEY REFERENCES pulls (id),
@@ -2297,7 +2297,7 @@ CREATE TABLE nodes (
   version    TEXT NOT NULL,
   started_at BIGINT NOT NULL,
   seen_at    BIGINT NOT NULL
-);
+, left_at BIGINT NOT NULL DEFAULT 0);
 CREATE TABLE git_homes (
   owner   TEXT NOT NULL,
   name    TEXT NOT NULL,
@@ -2306,7 +2306,29 @@ CREATE TABLE git_homes (
 );
 CREATE INDEX git_homes_node ON git_homes (node_id);
 CREATE INDEX tasks_person ON tasks (account_id, requested_by, created_at, id) WHERE requested_by IS NOT NULL;
+CREATE TABLE node_places (
+  name    TEXT NOT NULL,     -- of what is held
+  node_id TEXT NOT NULL,
+  boot    TEXT NOT NULL,
+  busy    BIGINT NOT NULL,   -- places that the node holds
+  since   BIGINT NOT NULL,   -- from when on it waits for one; 0: it does not
+  asked   BIGINT NOT NULL,   -- when it last asked for one
+  PRIMARY KEY (name, node_id)
+);
+CREATE INDEX runs_reap ON runs (ended_at) WHERE ended_at IS NOT NULL AND events_reaped_at IS NULL;
 CREATE INDEX asks_pending ON asks (id) WHERE state = 'pending';
+CREATE TABLE answers (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  repo_id    TEXT NOT NULL REFERENCES repos (id),
+  asker      TEXT NOT NULL,                -- the person, or the credential that names none
+  question   TEXT NOT NULL,
+  answer     TEXT NOT NULL,                -- as it was given
+  marks      TEXT NOT NULL,                -- what finds the lines of each citation again
+  asked_at   BIGINT NOT NULL
+);
+CREATE INDEX answers_asker ON answers (repo_id, asker, id);
+CREATE INDEX provenances_commit ON provenances (repo_id, merge_sha);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2455,6 +2477,12 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (145, 580, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (146, 581, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (147, 582, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (148, 583, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (149, 610, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (150, 611, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (149, 595, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (150, 600, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (151, 601, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (152, 610, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (153, 611, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (154, 620, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (155, 621, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (156, 622, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-H6G3ZU3J.js
-import{c as l}from"./chunk-5ZI5HELA.js";import{b as e}from"./chunk-TLRUL6AX.js";import{Na as o,Wa as s}from"./chunk-HCJ446JW.js";import{jsxs as m}from"./vendor-V4P4C4WP.js";function p(r){let i=e("stalls",async a=>s(o)?await o({per_page:20},{signal:a}):{data:[]},{counts:["tasks"]}),t=(i.value.value?.data??[]).reduce((a,n)=>a+(n.reason===r.reason?n.count:0),0);return t?m("strong",{children:[" ",l(t,"task")," ",t===1?"waits":"wait"," for ",r.for,"."]}):null}export{p as a};
-========
-import{c as l}from"./chunk-PCH74QEL.js";import{b as e}from"./chunk-L2IAK4MV.js";import{Oa as o,Xa as s}from"./chunk-6YL22T4V.js";import{jsxs as m}from"./vendor-V4P4C4WP.js";function p(r){let i=e("stalls",async a=>s(o)?await o({per_page:20},{signal:a}):{data:[]},{counts:["tasks"]}),t=(i.value.value?.data??[]).reduce((a,n)=>a+(n.reason===r.reason?n.count:0),0);return t?m("strong",{children:[" ",l(t,"task")," ",t===1?"waits":"wait"," for ",r.for,"."]}):null}export{p as a};
->>>>>>>> h-know:internal/web/dist/chunk-5GQGYJ3U.js

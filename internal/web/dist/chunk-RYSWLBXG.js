@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-RYSWLBXG.js
-import{A as n}from"./chunk-OHCEETDH.js";import{bb as e}from"./chunk-HCJ446JW.js";import{jsx as a,jsxs as i}from"./vendor-V4P4C4WP.js";function m(t){let o=Object.entries(t.input).map(([r,l])=>` ${r}=${l}`).join("");return i("details",{class:"rawdata",open:t.open,children:[a("summary",{children:"As data"}),a("p",{children:a(n,{text:`yardmaster call ${t.call.id}${o}`})}),a("pre",{class:"raw",tabIndex:0,children:e(JSON.stringify(t.of,null,2))})]})}export{m as a};
-========
-import{A as n}from"./chunk-QDRHGQO6.js";import{cb as e}from"./chunk-6YL22T4V.js";import{jsx as a,jsxs as i}from"./vendor-V4P4C4WP.js";function m(t){let o=Object.entries(t.input).map(([r,l])=>` ${r}=${l}`).join("");return i("details",{class:"rawdata",open:t.open,children:[a("summary",{children:"As data"}),a("p",{children:a(n,{text:`yardmaster call ${t.call.id}${o}`})}),a("pre",{class:"raw",tabIndex:0,children:e(JSON.stringify(t.of,null,2))})]})}export{m as a};
->>>>>>>> h-know:internal/web/dist/chunk-AWG22LRV.js

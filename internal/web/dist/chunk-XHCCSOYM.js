@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-XHCCSOYM.js
-import{g as i}from"./chunk-IJPTOOUG.js";import{b as n}from"./chunk-2IRYV7YI.js";import{va as e}from"./chunk-HCJ446JW.js";import{jsx as a}from"./vendor-V4P4C4WP.js";function d(o){return a(n,{call:e,submit:"Re-arm",said:"Armed again. The next round begins soon.",done:o.done,read:r=>({id:o.id,reason:String(r.get("reason")??"")}),children:r=>a(i,{name:"reason",label:"Reason",hint:"goes to the audit log",wrong:r,focus:o.focus})})}export{d as a};
-========
-import{g as i}from"./chunk-S5PYXS3C.js";import{b as n}from"./chunk-WMTXS6RN.js";import{va as e}from"./chunk-6YL22T4V.js";import{jsx as a}from"./vendor-V4P4C4WP.js";function d(o){return a(n,{call:e,submit:"Re-arm",said:"Armed again. The next round begins soon.",done:o.done,read:r=>({id:o.id,reason:String(r.get("reason")??"")}),children:r=>a(i,{name:"reason",label:"Reason",hint:"goes to the audit log",wrong:r,focus:o.focus})})}export{d as a};
->>>>>>>> h-know:internal/web/dist/chunk-YWVT6PAD.js

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-XFEESN25.js";import"./chunk-S5PYXS3C.js";import"./chunk-WMTXS6RN.js";import"./chunk-XQQWDVU4.js";import"./chunk-FMKHGTGG.js";import"./chunk-M7APZBKK.js";import"./chunk-7RCYW36S.js";import"./chunk-L2IAK4MV.js";import"./chunk-Y6IQSIKM.js";import"./chunk-QDRHGQO6.js";import"./chunk-6YL22T4V.js";import"./chunk-7DXHBPE7.js";export{a as Part,b as default};
