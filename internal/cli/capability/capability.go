@@ -40,7 +40,7 @@ var Rooms = map[string][]string{
 	"org_sso":                {"sso"},
 	"plan":                   {"plan", "budget"},
 	"pr":                     {"pull", "talk", "approval", "mergequeue", "provenance"},
-	"project":                {"repo", "creation", "onboarding", "overview", "task"},
+	"project":                {"repo", "budget", "creation", "onboarding", "overview", "task"},
 	"project_secret":         {"vault"},
 	"review":                 {"review", "talk"},
 	"run":                    {"overview"},

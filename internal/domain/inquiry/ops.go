@@ -31,9 +31,11 @@ func (s *Service) Ops() []op.Op {
 				"lack its names, quotes or numbers is dropped, and with none left the answer is refused, with 200. One question at a time."},
 			s.ask),
 		op.New(op.Row{ID: "project.answers", Method: "GET", Path: "/v1/repos/{owner}/{repo}/answers", Group: group,
-			Rule: policy.Require(policy.ReadRepos), Paging: &op.Paging{Default: 5, Max: 20},
+			Rule: policy.Require(policy.ReadRepos), Paging: &op.Paging{Default: 5, Max: 100},
 			Refuses: []op.Refusal{{Status: 409, Slug: "repo_not_enabled"}, {Status: 409, Slug: "plan_does_not_cover"}},
-			Summary: "Your own last answers about a repository, newest first, and where their lines are now"},
+			Summary: "Your own last answers about a repository, newest first, and where their lines are now",
+			Doc: "The last 50 answers that were not refused are kept for whoever asked, and for nobody else. Each citation is looked for at the " +
+				"head of the default branch, anew at each call."},
 			s.answers),
 	}
 }

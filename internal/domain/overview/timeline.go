@@ -25,7 +25,7 @@ type Phase struct {
 	RunID   *string    `json:"run_id" format:"uuid" doc:"its run; null of a person"`
 	Attempt int64      `json:"attempt" example:"1" doc:"of its run; 0 of a person"`
 	Cause   *string    `json:"cause" example:"box_lost" doc:"slug of what it is about: why the try before failed; blocker or approval of a person; null: nothing before it"`
-	Outcome *string    `json:"outcome" example:"succeeded" doc:"how it ended, as its run, blocker or question has it; null: it goes on, or another phase tells"`
+	Outcome *string    `json:"outcome" enum:"succeeded,failed,interrupted,lost,answered,submitted,withdrawn,expired,approved,applied,skipped,stale" example:"succeeded" doc:"how it ended, as its run, blocker or question has it; null: it goes on, or another phase tells"`
 	CostUSD *string    `json:"cost_usd" format:"decimal" example:"0.42" doc:"of its run, decimal US dollars; null: no call had a price"`
 }
 

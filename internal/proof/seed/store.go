@@ -1,6 +1,10 @@
 package seed
 
-import "yardmaster/internal/db"
+import (
+	"time"
+
+	"yardmaster/internal/db"
+)
 
 var (
 	addAccount = db.SWith[addAccountArgs](`INSERT INTO accounts (id, login, kind, tier, seats, spend_cap_micros, created_at)
@@ -83,6 +87,13 @@ type addUserArgs struct {
 	ID, Login, Name, Email, PasswordHash string
 	ApprovedAt                           *int64
 	PlatformAdmin                        bool
+}
+
+// Measure is what Measured writes of an account: bytes of objects and of records.
+type Measure struct {
+	AccountID        string
+	Objects, Records int64
+	MeasuredAt       time.Time
 }
 
 // addAccountArgs are the parameters of addAccount.
@@ -196,7 +207,8 @@ var (
 		SELECT CAST($1 AS TEXT) || CAST(i AS TEXT), CAST($1 AS TEXT), i, 'system', CASE WHEN i % 1000 = 0 THEN 'pair.rare' ELSE 'pair.common' END,
 		'o' || CAST(i AS TEXT), '{}', i FROM n`)
 	// Measured is what was measured of an account, and Sized what of a repository that has the id of its account.
-	Measured  = db.S(`INSERT INTO account_measures (account_id, object_bytes, record_bytes, measured_at, due_at) VALUES ($1, $2, $3, $4, 0)`)
+	Measured = db.SWith[Measure](`INSERT INTO account_measures (account_id, object_bytes, record_bytes, measured_at, due_at)
+		VALUES (:account_id, :objects, :records, :measured_at, 0)`)
 	Sized     = db.S(`INSERT INTO repo_sizes (repo_id, account_id, bytes, measured_at) VALUES ($1, $1, $2, 0)`)
 	AuditHead = db.S(`INSERT INTO audit_heads (account_id, seq, hash) VALUES ($1, $2, '')`)
 
