@@ -26,7 +26,8 @@ func TestStoredNow(t *testing.T) {
 				if err := seed.Add(tx, seed.Repo{ID: of, Account: of, Name: of}); err != nil {
 					return err
 				}
-				if _, err := seed.Measured.Exec(tx, seed.Measure{AccountID: of, Objects: 10, Records: 100, MeasuredAt: at.Add(time.Duration(i) * time.Hour)}); err != nil {
+				m := seed.Measure{AccountID: of, Objects: 10, Records: 100, MeasuredAt: at.Add(time.Duration(i) * time.Hour)}
+				if _, err := seed.Measured.Exec(tx, m); err != nil {
 					return err
 				}
 				if _, err := seed.Sized.Exec(tx, of, 1000); err != nil {
