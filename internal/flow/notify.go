@@ -127,7 +127,7 @@ func (n Notify) Consumer() event.Consumer {
 			kinds = append(kinds, k)
 		}
 	}
-	for _, r := range slices.Concat(rules, moneyRules, pageRules) {
+	for _, r := range everyRule() {
 		for _, k := range r.kinds {
 			hear(k)
 			tells[k.Name()] = append(tells[k.Name()], r)

@@ -21,6 +21,9 @@ const (
 	nounPayment = "payment"
 )
 
+// everyRule lists the rules of all that people are told of.
+func everyRule() []rule { return slices.Concat(rules, moneyRules, pageRules) }
+
 // moneyRules are those about limits and payment.
 var moneyRules = []rule{
 	{[]event.Any{budget.NearlySpentEvent}, Notify.nearlySpent},

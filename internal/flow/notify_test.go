@@ -26,7 +26,7 @@ func TestNotifyIsDocumented(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range slices.Concat(rules, moneyRules) {
+	for _, r := range everyRule() {
 		for _, k := range r.kinds {
 			told = append(told, k.Name())
 		}
