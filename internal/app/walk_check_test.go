@@ -376,6 +376,9 @@ func (m *walk) audited(rows []link) {
 		switch l.Kind {
 		case "task.held_back":
 			continue
+		case "budget.nearly_spent":
+			m.nearlySpent(l)
+			continue
 		case "task.stuck", "task.unstuck":
 			if is := l.Kind == "task.stuck"; m.stuck[l.Object] == is &&
 				!strings.Contains(l.Data, `"failure_kind"`) { // for another reason, maybe

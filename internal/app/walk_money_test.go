@@ -2,13 +2,16 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/llm"
@@ -206,6 +209,16 @@ func (m *walk) sweepOf(n *node) {
 		if t.Status == task.Held && *t.FailureKind == task.BudgetExhausted && t.StopMicros == nil {
 			m.fail("no limit stops the task %s any more, and it is held", t.ID)
 		}
+	}
+}
+
+// nearlySpent holds a warning against what is spent: four fifths of a limit or more.
+func (m *walk) nearlySpent(l link) {
+	var d budget.NearlySpent
+	err := json.Unmarshal([]byte(l.Data), &d)
+	spent, bad := strconv.ParseFloat(d.Spent, 64)
+	if err != nil || bad != nil || d.USD <= 0 || spent < d.USD*.8 {
+		m.fail("a warning of a limit that has room: %+v, %v, %v", l, err, bad)
 	}
 }
 

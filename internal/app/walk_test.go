@@ -26,6 +26,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/event"
@@ -297,6 +298,9 @@ func (w *world) begin(r *rapid.T) *walk {
 	m.do(func(tx *db.Tx) error {
 		m.repos = nil
 		if _, err := walkAccount.Exec(tx, m.account); err != nil {
+			return err
+		}
+		if err := people.Placed.Send(tx, m.account); err != nil {
 			return err
 		}
 		err := seed.Add(tx, seed.User{ID: m.user}, seed.Member{Account: m.account, User: m.user, Role: string(policy.Owner)})
