@@ -226,7 +226,8 @@ func TestCatalogue(t *testing.T) {
 	for _, k := range event.Kinds() {
 		names = append(names, k.Name())
 	}
-	if !slices.Equal(names, []string{"audit.reaped", "thing.ready", "thing.undone", "thing.unsorted"}) || event.TopicOf("thing.ready") != things {
+	all := []string{"audit.reaped", "thing.ready", "thing.undone", "thing.unsorted"}
+	if !slices.Equal(names, all) || event.TopicOf("thing.ready") != things {
 		t.Errorf("the catalogue holds %v", names)
 	}
 	for what, declare := range map[string]func(){
