@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"yardmaster/internal/client"
@@ -31,26 +32,11 @@ func (w *world) do(ctx context.Context, s step) error {
 		pause(ctx, s.length)
 		return w.serve(ctx, n)
 	case serverFrozen:
-		n.fault.Lock()
-		defer n.fault.Unlock()
-		w.tell(s, n.name+" is frozen")
-		n.Freeze()
-		pause(ctx, s.length)
-		n.Thaw()
+		w.during(ctx, s, &n.fault, n.name+" is frozen", n.Freeze, n.Thaw)
 	case serverCut:
-		n.fault.Lock()
-		defer n.fault.Unlock()
-		w.tell(s, n.name+" is cut off from the boxes and the other nodes")
-		n.cut()
-		pause(ctx, s.length)
-		n.restore()
+		w.during(ctx, s, &n.fault, n.name+" is cut off from the boxes and the other nodes", n.cut, n.restore)
 	case databaseCut:
-		n.fault.Lock()
-		defer n.fault.Unlock()
-		w.tell(s, n.name+" is cut off from the database")
-		n.database.Cut()
-		pause(ctx, s.length)
-		n.database.Restore()
+		w.during(ctx, s, &n.fault, n.name+" is cut off from the database", n.database.Cut, n.database.Restore)
 	case boxKilled:
 		b.fault.Lock()
 		defer b.fault.Unlock()
@@ -59,26 +45,11 @@ func (w *world) do(ctx context.Context, s step) error {
 		pause(ctx, s.length)
 		return w.runBox(b)
 	case boxFrozen:
-		b.fault.Lock()
-		defer b.fault.Unlock()
-		w.tell(s, b.name+" is frozen")
-		b.Freeze()
-		pause(ctx, s.length)
-		b.Thaw()
+		w.during(ctx, s, &b.fault, b.name+" is frozen", b.Freeze, b.Thaw)
 	case lineCut:
-		b.fault.Lock()
-		defer b.fault.Unlock()
-		w.tell(s, b.name+" is cut off from the bus")
-		b.line.Cut()
-		pause(ctx, s.length)
-		b.line.Restore()
+		w.during(ctx, s, &b.fault, b.name+" is cut off from the bus", b.line.Cut, b.line.Restore)
 	case webCut:
-		w.hostTurn.Lock()
-		defer w.hostTurn.Unlock()
-		w.tell(s, "all boxes are cut off from the API and git")
-		w.web.Cut()
-		pause(ctx, s.length)
-		w.web.Restore()
+		w.during(ctx, s, &w.hostTurn, "all boxes are cut off from the API and git", w.web.Cut, w.web.Restore)
 	case linesBroken:
 		w.tell(s, "every connection of a box is reset")
 		w.web.Break()
@@ -109,6 +80,16 @@ func (w *world) do(ctx context.Context, s step) error {
 		return w.terminate(ctx)
 	}
 	return nil
+}
+
+// during does a step for its length, while nothing else is done to what turn is the lock of.
+func (w *world) during(ctx context.Context, s step, turn sync.Locker, what string, begin, end func()) {
+	turn.Lock()
+	defer turn.Unlock()
+	w.tell(s, what)
+	begin()
+	pause(ctx, s.length)
+	end()
 }
 
 func (w *world) tell(s step, what string) {
