@@ -17,3 +17,10 @@ func Retention(fl *flag.FlagSet) tree.Action {
 		return app.Retention(ctx, cfg, os.Stdout)
 	})
 }
+
+// Egress is the definition of egress.
+func Egress(fl *flag.FlagSet) tree.Action {
+	return configured(fl, func(ctx context.Context, cfg *config.Config, _ []string) error {
+		return app.Egress(ctx, cfg, os.Stdout)
+	})
+}
