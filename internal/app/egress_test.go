@@ -64,13 +64,13 @@ func TestEgress(t *testing.T) {
 func TestAirGap(t *testing.T) {
 	t.Parallel()
 	y := start(t, dbtest.Engines()[0], "--air-gapped", "on", "--allow-networks", "10.1.0.0/16")
-	for _, c := range [][3]string{
-		{"POST", "/v1/webhooks", `{"name": "out", "url": "https://1.1.1.1/x"}`},
-		{"PUT", "/v1/me/notification-webhook", `{"url": "https://1.1.1.1/x"}`},
-		{"PUT", "/v1/billing/log-sink", `{"kind": "https", "url": "https://1.1.1.1/x"}`},
-		{"POST", "/v1/billing/keys", `{"provider": "compatible", "key": "sk-abcdefghijklmnop", "model": "m", "base_url": "https://1.1.1.1/v1"}`},
+	for _, c := range [][4]string{
+		{"url", "POST", "/v1/webhooks", `{"name": "out", "url": "https://1.1.1.1/x"}`},
+		{"url", "PUT", "/v1/me/notification-webhook", `{"url": "https://1.1.1.1/x"}`},
+		{"url", "PUT", "/v1/billing/log-sink", `{"kind": "https", "url": "https://1.1.1.1/x"}`},
+		{"base_url", "POST", "/v1/billing/keys", `{"provider": "compatible", "key": "sk-abcdefghijklmnop", "model": "m", "base_url": "https://1.1.1.1/v1"}`},
 	} {
-		refused(t, y.send(c[0], c[1], y.owner, c[2]).problem(400, "invalid"), map[bool]string{true: "base_url", false: "url"}[strings.Contains(c[2], "base_url")])
+		refused(t, y.send(c[1], c[2], y.owner, c[3]).problem(400, "invalid"), c[0])
 	}
 	y.send("POST", "/v1/webhooks", y.owner, `{"name": "in", "url": "http://10.1.0.7:9000/x"}`).want(201)
 	if err := (githubs{y.App}).Judge(t.Context(), "https://github.com"); err == nil {

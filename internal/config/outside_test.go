@@ -46,7 +46,8 @@ func TestOutsideIsRefused(t *testing.T) {
 		{"--profile-listen", "10.0.0.1:6060"}, {"--profile-listen", "127.0.0.1:8080", "--listen", "127.0.0.1:8080"},
 		{"--profile-listen", "127.0.0.1:9464", "--metrics-listen", "127.0.0.1:9464"},
 	} {
-		if _, err := Load("serve", append([]string{"--data", t.TempDir()}, c...), environment(nil), io.Discard); err == nil || !strings.Contains(err.Error(), c[0][2:]) {
+		_, err := Load("serve", append([]string{"--data", t.TempDir()}, c...), environment(nil), io.Discard)
+		if err == nil || !strings.Contains(err.Error(), c[0][2:]) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}

@@ -39,7 +39,8 @@ func TestServerConnectsByItsGuard(t *testing.T) {
 		if f.uses("net/http", "DefaultClient", "DefaultTransport", "Client", "Transport", "Get", "Post", "PostForm", "Head") {
 			users[f.path] = append(users[f.path], "a client of HTTP")
 		}
-		if f.uses("net", "Dial", "DialTimeout", "Dialer", "DialUDP", "DialTCP") || f.uses("crypto/tls", "Dial", "DialWithDialer", "Dialer") {
+		if f.uses("net", "Dial", "DialTimeout", "Dialer", "DialUDP", "DialTCP") ||
+			f.uses("crypto/tls", "Dial", "DialWithDialer", "Dialer") {
 			users[f.path] = append(users[f.path], "a dialer")
 		}
 	}
