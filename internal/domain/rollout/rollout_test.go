@@ -63,7 +63,6 @@ func (y *yard) pass(d time.Duration) {
 
 func (y *yard) Standings(*db.Tx) ([]box.Standing, error)            { return y.boxes, nil }
 func (y *yard) Builds(_ *db.Tx, of string) ([]release.Build, error) { return y.of(of), nil }
-func (y *yard) PublishOwn(context.Context) error                    { y.builds = append(y.builds, y.own...); return nil }
 func (y *yard) Stock(context.Context, string, string) error         { return y.off }
 func (y *yard) Outcomes(_ *db.Tx, s time.Time) ([]Outcome, error)   { return y.ended(s), nil }
 func (y *yard) Signers(string) []ed25519.PrivateKey                 { return []ed25519.PrivateKey{key} }
@@ -101,18 +100,6 @@ func build(version, oldest string) release.Build {
 func standing(id, version string) box.Standing {
 	return box.Standing{ID: id, Name: id, State: box.Enrolled, Presence: box.Online, Version: version, Target: target,
 		Update: &protocol.UpdateReport{State: protocol.UpdateNone, Keys: 1}}
-}
-
-// TestRightAfterAnUpgrade: the server's own program counts before it has come into the ledger by
-// itself.
-func TestRightAfterAnUpgrade(t *testing.T) {
-	t.Parallel()
-	onBoth(t, 1, func(y *yard) {
-		y.builds, y.own = []release.Build{build("v1.0.0", "")}, []release.Build{build("v1.1.0", "")}
-		if got := y.begins(); got.Kind != "started" || got.Version != "v1.1.0" || got.Boxes.Waits != 1 {
-			y.t.Fatalf("%+v", got)
-		}
-	})
 }
 
 // onBoth begins with so many boxes of v1.0.0, and the release v1.1.0.

@@ -11,6 +11,7 @@ import (
 var roads = map[string]string{
 	"internal/blob/s3.go":                     "the setting blob",
 	"internal/app/codehosts.go":               "the GitHub of the settings; others by the guard",
+	"internal/app/examine.go":                 "what the settings name, and the server itself",
 	"internal/app/drill.go":                   "the copy that it has just started",
 	"internal/codehost/github/github.go":      "by the transport that it is given",
 	"internal/codehost/homes/homes.go":        "other nodes",
