@@ -37,7 +37,7 @@ type Finding struct {
 const (
 	partTime  = 10 * time.Second // for one part
 	fewFiles  = 4096
-	agreed     = 5 * time.Second     // clocks that differ more disagree
+	agreed    = 5 * time.Second     // clocks that differ more disagree
 	endsSoon  = 14 * 24 * time.Hour // a certificate that ends earlier is a finding
 	probeBody = "a probe of yardmaster doctor server"
 )
