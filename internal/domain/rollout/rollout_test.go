@@ -28,7 +28,6 @@ import (
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
 func TestStatements(t *testing.T) { t.Parallel(); dbtest.Declared(t) }
-var countAudit = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE kind = $1`)
 
 const target = "linux/amd64"
 

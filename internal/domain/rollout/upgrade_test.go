@@ -4,8 +4,11 @@ import (
 	"context"
 	"testing"
 
+	"yardmaster/internal/db"
 	"yardmaster/internal/domain/release"
 )
+
+var countAudit = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE kind = $1`)
 
 // PublishOwn adds what the test says.
 func (y *yard) PublishOwn(context.Context) error {
