@@ -20,7 +20,7 @@ var Parts = []Part{
 	{"Boxes", []string{"boxes", "updates", "runs", "isolation", "agents"}},
 	{"Other systems", []string{"github", "sources", "webhooks", "notifications", "digests"}},
 	{"The server", []string{"install", "operating", "sizing", "configure", "backup", "limits", "nodes",
-		"proxies", "keys", "record", "people", "payment",
+		"proxies", "outside", "keys", "record", "people", "payment",
 		"observe", "metrics", "alerts", "trouble", "security", "scenarios", "chaos"}},
 }
 

@@ -250,7 +250,7 @@ func (w *walk) upgrade() {
 	w.has(w.me("task", "list"), "walk 1")
 	w.server.until("online", "yardmaster", "yardmaster", "box", "list")
 	w.step("the server is upgraded, has its data, and the box is back")
-	w.me("box", "update", "--channel", "builtin", "--soak", "1s", "--watch")
+	w.has(w.me("box", "update", "--channel", "builtin", "--soak", "1s", "--watch"), "Started to bring 1 box to "+after)
 	w.has(w.me("box", "list", "--json", "presence"), after)
 	w.step("the box has the new program as well")
 }

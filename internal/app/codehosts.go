@@ -45,7 +45,7 @@ func (githubs) Name(address string) (string, error) {
 
 // Judge implements connection.Maker. It judges where the address leads at the set-up.
 func (g githubs) Judge(ctx context.Context, address string) error {
-	if address == g.a.cfg.GitHubURL {
+	if address == g.a.cfg.GitHubURL && (g.a.cfg.GitHub() || g.a.cfg.AirGapped != "on") {
 		return nil
 	}
 	if _, wrong := g.a.hostGuard().Destination(ctx, address); wrong != "" {
@@ -75,14 +75,18 @@ func (r roads) RoundTrip(req *http.Request) (*http.Response, error) {
 // hostRoads makes the roads to code hosts.
 func (a *App) hostRoads() http.RoundTripper {
 	open := http.DefaultTransport
+	proxy := http.ProxyFromEnvironment
+	if a.cfg.AirGapped == "on" {
+		proxy = nil
+	}
 	guarding := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: a.hostGuard().Dialer(30 * time.Second).DialContext, ForceAttemptHTTP2: true,
+		Proxy: proxy, DialContext: a.hostGuard().Dialer(30 * time.Second).DialContext, ForceAttemptHTTP2: true,
 		TLSHandshakeTimeout: 10 * time.Second, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
 	}
 	configured := map[string]bool{}
 	at := addresses(a.cfg.GitHubURL)
 	for _, text := range []string{at.Web, at.API} {
-		if u, err := url.Parse(text); err == nil {
+		if u, err := url.Parse(text); err == nil && (a.cfg.GitHub() || a.cfg.AirGapped != "on") {
 			configured[u.Host] = true
 		}
 	}

@@ -310,7 +310,7 @@ func (a *App) wire() parts {
 		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.QueueTemplates{}, Related: flow.QueueRelations{}, Commits: a.commits,
 	}))
 	linears := tracker.New(tracker.Needs{
-		DB: a.db, Hub: a.hub, Due: a.due, Ring: a.ring, Linear: linear.New(linear.Address), Logger: a.log,
+		DB: a.db, Hub: a.hub, Due: a.due, Ring: a.ring, Linear: linear.New(linear.Address, a.road()), Logger: a.log,
 	})
 	p.task = add(&p, task.New(task.Needs{
 		DB: a.db, Hub: a.hub, Backoff: a.backoff, DefaultTemplate: template.Default,

@@ -25,10 +25,11 @@ var secretParameters = []string{"token", "jwt", "code", "address"}
 type watching struct {
 	metrics  *telemetry.Metrics
 	listener net.Listener // of the metrics
+	profiles net.Listener // nil: none are served
 	traces   *telemetry.Traces
 }
 
-// watch opens the address of the metrics, and the way to the collector of
+// watch opens the addresses of the metrics and of profiles, and the way to the collector of
 // traces.
 func (a *App) watch(ctx context.Context) (err error) {
 	if a.cfg.MetricsListen != "" {
@@ -37,21 +38,29 @@ func (a *App) watch(ctx context.Context) (err error) {
 		}
 		a.watching.metrics = telemetry.NewMetrics(a.opts.Version)
 	}
+	if a.cfg.ProfileListen != "" {
+		if a.watching.profiles, err = net.Listen("tcp", a.cfg.ProfileListen); err != nil {
+			return err
+		}
+	}
 	if a.cfg.OTLPEndpoint != "" {
 		a.watching.traces, err = telemetry.NewTraces(ctx, a.cfg.OTLPEndpoint, a.opts.Version, a.log)
 	}
 	return err
 }
 
-// close ends the listener and sends the remaining traces.
+// close ends the listeners and sends the remaining traces.
 func (w *watching) close() error {
-	var err error
-	if w.listener != nil {
-		if err = w.listener.Close(); errors.Is(err, net.ErrClosed) {
-			err = nil // serveMetrics has closed it
+	var wrong []error
+	for _, l := range []net.Listener{w.listener, w.profiles} {
+		if l == nil {
+			continue
+		}
+		if err := l.Close(); !errors.Is(err, net.ErrClosed) { // what served it has closed it
+			wrong = append(wrong, err)
 		}
 	}
-	return errors.Join(err, w.traces.Close(context.Background()))
+	return errors.Join(append(wrong, w.traces.Close(context.Background()))...)
 }
 
 // counting returns a context whose loops are counted, if anything is.
@@ -70,6 +79,14 @@ func (a *App) serveMetrics(ctx context.Context) error {
 	}
 	a.measure(m)
 	return m.Serve(ctx, a.watching.listener)
+}
+
+// serveProfiles answers go tool pprof until ctx ends, if an address is set for it.
+func (a *App) serveProfiles(ctx context.Context) error {
+	if a.watching.profiles == nil {
+		return nil
+	}
+	return telemetry.ServeProfiles(ctx, a.watching.profiles)
 }
 
 // observed records the requests that a handler serves.

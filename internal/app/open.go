@@ -155,17 +155,26 @@ func mailbox(a *App) (*mail.Outbox, error) {
 		Hears: people.Hears, Keep: days(a.cfg.KeepMails),
 		Transport: mail.Folder{Dir: filepath.Join(a.cfg.Data, "mail")}}
 	if a.cfg.SMTPURL != "" {
-		helo := ""
-		if u, err := url.Parse(a.cfg.BaseURL); err == nil {
-			helo = u.Hostname()
-		}
-		server, err := mail.ParseSMTP(a.cfg.SMTPURL, helo)
+		server, err := mailServer(a.cfg)
 		if err != nil {
-			return nil, fmt.Errorf("smtp-url: %w", err)
+			return nil, err
 		}
 		o.Transport = server
 	}
 	return o, nil
+}
+
+// mailServer is the server of smtp-url, greeted with the host of base-url.
+func mailServer(c *config.Config) (*mail.SMTP, error) {
+	helo := ""
+	if u, err := url.Parse(c.BaseURL); err == nil {
+		helo = u.Hostname()
+	}
+	server, err := mail.ParseSMTP(c.SMTPURL, helo)
+	if err != nil {
+		return nil, fmt.Errorf("smtp-url: %w", err)
+	}
+	return server, nil
 }
 
 func (a *App) startBus(ctx context.Context) error {

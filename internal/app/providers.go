@@ -2,8 +2,10 @@ package app
 
 import (
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"yardmaster/internal/dial"
 	"yardmaster/internal/flow"
@@ -20,7 +22,22 @@ func (a *App) signinProviders() flow.Providers {
 
 // guard judges the addresses that customers name when they are stored, and again when they
 // are dialled, because a name may lead elsewhere by then.
-func (a *App) guard() *dial.Guard { return dial.NewGuard(a.cfg.Reachable) }
+func (a *App) guard() *dial.Guard {
+	g := dial.NewGuard(a.cfg.Reachable)
+	if a.cfg.AirGapped == "on" {
+		return g.Closed()
+	}
+	return g
+}
+
+// road carries requests to services that no setting names: by whatever way the machine has; in
+// an air gap, only where the guard leads, without a proxy, since a proxy leads anywhere.
+func (a *App) road() http.RoundTripper {
+	if a.cfg.AirGapped != "on" {
+		return http.DefaultTransport
+	}
+	return &http.Transport{DialContext: a.guard().Dialer(30 * time.Second).DialContext, ForceAttemptHTTP2: true}
+}
 
 // modelGuard judges the addresses of models. Those on this machine may be named where the
 // server is for the people of the machine alone.

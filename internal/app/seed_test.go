@@ -112,10 +112,10 @@ func (y *yard) seed(account, login string) map[string]string {
 			}
 		}
 		for _, err := range []error{
-			exec(addTask.Exec(tx, seedTask{at["task"], account, at["project"], later})),
-			exec(addRun.Exec(tx, seedRun{at["runId"], account, at["task"], at["project"], at["box"], later})),
-			exec(addPull.Exec(tx, seedPull{at["pr"], account, at["project"], head})),
-			exec(addBlocker.Exec(tx, seedBlocker{at["blockerId"], account, at["project"], at["task"], at["runId"]})),
+			ran(addTask.Exec(tx, seedTask{at["task"], account, at["project"], later})),
+			ran(addRun.Exec(tx, seedRun{at["runId"], account, at["task"], at["project"], at["box"], later})),
+			ran(addPull.Exec(tx, seedPull{at["pr"], account, at["project"], head})),
+			ran(addBlocker.Exec(tx, seedBlocker{at["blockerId"], account, at["project"], at["task"], at["runId"]})),
 		} {
 			if err != nil {
 				return err
@@ -126,4 +126,4 @@ func (y *yard) seed(account, login string) map[string]string {
 	return at
 }
 
-func exec(_ int64, err error) error { return err }
+func ran(_ int64, err error) error { return err }

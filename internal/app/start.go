@@ -78,7 +78,7 @@ func (a *App) loops() []func(context.Context) error {
 	if a.opts.Still {
 		return []func(context.Context) error{a.keepLease}
 	}
-	all := []func(context.Context) error{a.answerBoxes, a.watchStorage, a.keepLease, a.serveMetrics}
+	all := []func(context.Context) error{a.answerBoxes, a.watchStorage, a.keepLease, a.serveMetrics, a.serveProfiles}
 	due := a.cfg.Does(config.RoleLoops)
 	for _, d := range a.parts.all {
 		if l, ok := d.(looping); ok && (due || ofNode(d)) {

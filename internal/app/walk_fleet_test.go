@@ -24,6 +24,7 @@ func (m *walk) seat() {
 		m.owe("grant.issued", given["id"].(string))
 		return
 	}
+	m.check() // something may have been claimed since, on the seats of before
 	m.seats = rapid.IntRange(1, 4).Draw(m.r, "seats")
 	m.operate(n, 200, "PUT", "/v1/admin/accounts/"+m.account+"/seats", map[string]any{"seats": m.seats, "confirm": true})
 	m.owe("account.set_seats", m.account)

@@ -118,6 +118,10 @@ func (m *walk) checkWithTask(now *state, t taskRow) {
 
 // owePulls expects an audit row for all that became of pull requests.
 func (m *walk) owePulls(was, now *state) {
+	had := map[string]bool{}
+	for _, t := range was.tasks {
+		had[t.ID] = true
+	}
 	for i := range now.pulls {
 		pr := &now.pulls[i]
 		before := was.pull(pr.ID)
@@ -132,8 +136,10 @@ func (m *walk) owePulls(was, now *state) {
 			m.owe("pr."+pr.State, pr.ID)
 			m.seen["pull "+pr.State+" "+pr.ClosedWhy]++
 		}
-		if pr.BabysitTask != nil && (before.BabysitTask == nil || *before.BabysitTask != *pr.BabysitTask) {
-			m.owe("pr.babysit_round", pr.ID)
+	}
+	for _, t := range now.tasks { // not by pr.BabysitTask: what ended at once is there no more
+		if t.Kind == task.KindBabysit && t.PRID != nil && !had[t.ID] {
+			m.owe("pr.babysit_round", *t.PRID)
 			m.seen["round"]++
 		}
 	}

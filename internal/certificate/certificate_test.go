@@ -142,16 +142,23 @@ func (l *lines) has(s string) bool {
 	return strings.Contains(l.text.String(), s)
 }
 
+func (l *lines) all() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // node is a server that asks an authority, and is at port 443 for that.
 type node struct {
+	name           string // its own: challenges under way are kept by name in the whole process
 	address, plain string
 	log            *lines
 	stop           func()
 }
 
-func start(t *testing.T, l net.Listener, a *authority.Authority, folder string, plain int) node {
+func start(t *testing.T, name string, l net.Listener, a *authority.Authority, folder string, plain int) node {
 	t.Helper()
-	n := node{address: l.Addr().String(), log: &lines{}}
+	n := node{name: name, address: l.Addr().String(), log: &lines{}}
 	if plain != 0 {
 		n.plain = "127.0.0.1:" + strconv.Itoa(plain)
 	}
@@ -191,7 +198,8 @@ func TestACME(t *testing.T) {
 			}
 			a := authority.New(t, at, port(l))
 			folder := t.TempDir()
-			n := start(t, l, a, folder, plain)
+			name := over + ".example.com"
+			n := start(t, name, l, a, folder, plain)
 			certified := func(n node) {
 				t.Helper()
 				patience.Until(t, "the authority certifies", func() bool {
@@ -204,7 +212,7 @@ func TestACME(t *testing.T) {
 			}
 			certified(n)
 			if plain != 0 {
-				leads(t, n.plain)
+				leads(t, n)
 			}
 			orders := a.Orders.Load()
 			n.stop()
@@ -213,35 +221,35 @@ func TestACME(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			second := start(t, again, a, folder, plain)
+			second := start(t, name, again, a, folder, plain)
 			certified(second)
 			second.stop()
 			if orders != 1 || a.Orders.Load() != 1 {
-				t.Errorf("%d orders, then %d", orders, a.Orders.Load())
+				t.Errorf("%d orders, then %d; the first server says:\n%s", orders, a.Orders.Load(), n.log.all())
 			}
 		})
 	}
 }
 
 // leads holds that who comes without TLS is sent to the server's address, and nowhere else.
-func leads(t *testing.T, plain string) {
+func leads(t *testing.T, n node) {
 	t.Helper()
 	c := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := c.Get("http://" + plain + "/ui/tasks?state=open")
+	resp, err := c.Get("http://" + n.plain + "/ui/tasks?state=open")
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if to := resp.Header.Get("Location"); resp.StatusCode != http.StatusMovedPermanently || to != "https://"+name+"/ui/tasks?state=open" {
+	if to := resp.Header.Get("Location"); resp.StatusCode != http.StatusMovedPermanently || to != "https://"+n.name+"/ui/tasks?state=open" {
 		t.Errorf("%s to %q", resp.Status, to)
 	}
-	resp, err = c.Post("http://"+plain+"/v1/tasks", "application/json", strings.NewReader("{}"))
+	resp, err = c.Post("http://"+n.plain+"/v1/tasks", "application/json", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	text, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "https://"+name) {
+	if resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "https://"+n.name) {
 		t.Errorf("a call without TLS: %s: %s", resp.Status, text)
 	}
 }
@@ -254,7 +262,7 @@ func TestRefusal(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := authority.New(t, free(t), free(t))
-	n := start(t, l, a, t.TempDir(), 0)
+	n := start(t, "elsewhere.example.com", l, a, t.TempDir(), 0)
 	patience.Until(t, "the log says why", func() bool {
 		return n.log.has("the authority did not certify the server") && n.log.has("tls-alpn-01 challenge")
 	})

@@ -252,11 +252,6 @@ func defineDoctor(fl *flag.FlagSet) tree.Action {
 	data := fl.String("data", machine.Env("YARDMASTER_BOX_DATA", "./yardmaster-box"),
 		"folder of a box of this machine, which is looked at if there is one (YARDMASTER_BOX_DATA)")
 	address := fl.String("address", "", "only ask the server at an address whether it is ready, without a login, as containers and services do")
-	type finding struct {
-		OK   bool   `json:"ok"`
-		What string `json:"what"`
-		Then string `json:"then"`
-	}
 	return func(ctx context.Context, _ []string) error {
 		if err := o.Check(); err != nil {
 			return err
@@ -267,28 +262,8 @@ func defineDoctor(fl *flag.FlagSet) tree.Action {
 		case *address != "":
 			return askHealth(ctx, *address)
 		}
-		s, bad := screen.Out(), 0
-		all := []finding{}
-		say := func(ok bool, what, then string) {
-			if ok {
-				then = ""
-			}
-			if all = append(all, finding{ok, what, then}); o.ForPrograms() {
-				if !ok {
-					bad++
-				}
-				return
-			}
-			sign, tone := "ok ", terminal.Good
-			if !ok {
-				sign, tone = "bad", terminal.Bad
-				bad++
-			}
-			fmt.Printf("%s  %s\n", s.Paint(tone, sign), client.Inert(what))
-			if then != "" && !ok {
-				fmt.Printf("     %s\n", client.Inert(then))
-			}
-		}
+		all := o.Find()
+		say := all.Say
 		out, err := exec.CommandContext(ctx, "git", "--version").Output()
 		say(err == nil, strings.TrimSpace("git: "+string(out)), "install git: repo add and clones need it")
 		id, isBox, wrong := boxHere(*data, fl.Changed("data") || os.Getenv("YARDMASTER_BOX_DATA") != "")
@@ -323,19 +298,7 @@ func defineDoctor(fl *flag.FlagSet) tree.Action {
 		if isBox {
 			lookAtBox(ctx, id, l, say)
 		}
-		if o.ForPrograms() {
-			b, err := object.Encode(all)
-			if err == nil {
-				err = o.Print(os.Stdout, b)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if bad > 0 {
-			return fmt.Errorf("%d of these need to be seen to", bad)
-		}
-		return nil
+		return all.End()
 	}
 }
 

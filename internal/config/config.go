@@ -75,6 +75,7 @@ type Config struct {
 	ReleaseKeys    Keys          `key:"release-keys" doc:"public keys of minisign, comma-separated, of the programs that an operator may import for boxes; boxes are told them when they enrol"`
 	MCPOrigins     Origins       `key:"mcp-origins" doc:"sites (https://HOST, comma-separated) whose pages may call /v1/mcp in a browser, besides this server's own and those on the caller's machine"`
 	Reachable      Networks      `key:"allow-networks" doc:"networks (CIDR, comma-separated) besides the public one in which addresses that customers name may lie, such as 10.1.0.0/16"`
+	AirGapped      string        `key:"air-gapped" default:"off" doc:"on or off; on, the server connects to no public address but those of its settings: what people name has to lie in allow-networks"`
 	GitHubURL      string        `key:"github-url" default:"https://github.com" doc:"GitHub, or a GitHub Enterprise Server, that people may sign in with"`
 	GitHubID       string        `key:"github-client-id" doc:"client id of the OAuth app there; without it there is no sign-in with GitHub"`
 	GitHubSecret   string        `key:"github-client-secret" doc:"client secret of the OAuth app" secret:"true"`
@@ -101,6 +102,7 @@ type Config struct {
 	LogLevel       string        `key:"log-level" default:"info" doc:"debug, info, warn or error"`
 	LogFormat      string        `key:"log-format" default:"text" doc:"text or json"`
 	MetricsListen  string        `key:"metrics-listen" doc:"host:port that answers Prometheus at /metrics, to everybody who reaches it; without it nothing is measured"`
+	ProfileListen  string        `key:"profile-listen" doc:"host:port on this machine that answers go tool pprof at /debug/pprof/, to everybody who reaches it"`
 	OTLPEndpoint   string        `key:"otlp-endpoint" doc:"address of an OpenTelemetry collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; without it no traces are sent"`
 	HeaderTime     time.Duration `key:"header-timeout" default:"10s" doc:"how long a client may take to send the headers of a request"`
 	BodyTime       time.Duration `key:"body-timeout" default:"30s" doc:"how long a client may take to send a body, and another second for every 4 KiB of it"`
@@ -377,7 +379,7 @@ func (c *Config) settle() error {
 		c.Database = "sqlite:" + filepath.Join(c.Data, "yardmaster.db")
 	}
 	if err := errors.Join(c.settleBlob(), c.settleGoals(), c.settleKeep(), c.settleNATS(), c.settlePayment(),
-		c.settleCluster(), c.settleTLS()); err != nil {
+		c.settleCluster(), c.settleTLS(), c.settleOutside()); err != nil {
 		return err
 	}
 	given := 0

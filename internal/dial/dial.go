@@ -15,13 +15,14 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// Guard tells which addresses may be connected to: public ones, and those in the
-// networks that the operator allows. Safe for concurrent use.
+// Guard tells which addresses may be connected to: public ones, unless they are closed, and
+// those in the networks that the operator allows. Safe for concurrent use.
 type Guard struct {
 	Names    Resolver // by which a name is judged before it is stored
 	allowed  []netip.Prefix
 	loopback bool // this machine, too
 	private  bool // private networks, too
+	closed   bool // the public network is not
 	public   *ssrf.Guardian
 }
 
@@ -51,6 +52,13 @@ func (g *Guard) WithPrivate() *Guard {
 	return &with
 }
 
+// Closed is a copy of the Guard that keeps the public network closed.
+func (g *Guard) Closed() *Guard {
+	with := *g
+	with.closed = true
+	return &with
+}
+
 // Allows tells whether an address is in a network that the operator allows. An IPv4
 // address within IPv6 is judged as IPv4, and an address with a zone without it.
 func (g *Guard) Allows(ip netip.Addr) bool {
@@ -72,10 +80,16 @@ func (g *Guard) Control(network, address string, c syscall.RawConn) error {
 			return nil
 		}
 	}
+	if g.closed {
+		return errClosed
+	}
 	return g.public.Safe(network, address, c)
 }
 
-var errService = errors.New("the address is that of a service of a cloud for its machines")
+var (
+	errClosed  = errors.New("the server is cut off from the public network (air-gapped)")
+	errService = errors.New("the address is that of a service of a cloud for its machines")
+)
 
 // Reaches tells whether an address may be connected to.
 func (g *Guard) Reaches(ip netip.Addr) bool {

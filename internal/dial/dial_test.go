@@ -39,6 +39,25 @@ func TestExceptions(t *testing.T) {
 	}
 }
 
+// TestClosed: a Guard with the public network closed reaches what is allowed, and this machine or
+// private networks where it reached them before.
+func TestClosed(t *testing.T) {
+	t.Parallel()
+	g := NewGuard([]netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("93.184.215.0/24")})
+	closed := g.Closed()
+	for address, want := range map[string][4]bool{ // open; closed; with loopback; with private networks
+		"93.184.215.14": {true, true, true, true}, "10.1.2.3": {true, true, true, true}, "::ffff:10.1.2.3": {true, true, true, true},
+		"1.1.1.1": {true}, "::ffff:1.1.1.1": {true}, "2606:4700::1111": {true},
+		"127.0.0.1": {false, false, true, false}, "10.2.0.1": {false, false, false, true}, "169.254.169.254": {}, "64:ff9b::101:101": {},
+	} {
+		ip := netip.MustParseAddr(address)
+		got := [4]bool{g.Reaches(ip), closed.Reaches(ip), closed.WithLoopback().Reaches(ip), closed.WithPrivate().Reaches(ip)}
+		if got != want {
+			t.Errorf("%s: %v, want %v", address, got, want)
+		}
+	}
+}
+
 // A name that leads to this machine is refused when it is dialled.
 func TestDial(t *testing.T) {
 	t.Parallel()

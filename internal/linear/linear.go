@@ -76,10 +76,11 @@ type Client struct {
 	http    *http.Client
 }
 
-// New makes a Client of the API at an address. It follows no redirect, which would take
-// the key elsewhere.
-func New(address string) *Client {
+// New makes a Client of the API at an address; a nil road is http.DefaultTransport. It follows
+// no redirect, which would take the key elsewhere.
+func New(address string, road http.RoundTripper) *Client {
 	return &Client{address: address, http: &http.Client{
+		Transport:     road,
 		Timeout:       patience,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

@@ -49,7 +49,7 @@ func TestFailures(t *testing.T) {
 				_, _ = w.Write([]byte(c.body))
 			}))
 			defer srv.Close()
-			_, err := New(srv.URL).Create(t.Context(), "lin_api_the-key", Draft{ID: "1"})
+			_, err := New(srv.URL, nil).Create(t.Context(), "lin_api_the-key", Draft{ID: "1"})
 			if !c.want(err) {
 				t.Errorf("%v", err)
 			}
@@ -60,7 +60,7 @@ func TestFailures(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := New("http://127.0.0.1:1").Viewer(gone, "k"); !isBusy(0)(err) {
+	if _, err := New("http://127.0.0.1:1", nil).Viewer(gone, "k"); !isBusy(0)(err) {
 		t.Errorf("nobody is there: %v", err)
 	}
 }
@@ -88,7 +88,7 @@ func TestClean(t *testing.T) {
 		_, _ = w.Write([]byte(`{"data": {"issueCreate": {"success": true, "issue": {"id": "1", "identifier": "E\u0000NG-7", "url": "javascript:1"}}}}`))
 	}))
 	defer srv.Close()
-	got, err := New(srv.URL).Create(t.Context(), "k", Draft{})
+	got, err := New(srv.URL, nil).Create(t.Context(), "k", Draft{})
 	if err != nil || got != (Issue{ID: "1", Identifier: "ENG-7"}) {
 		t.Errorf("%+v, %v", got, err)
 	}

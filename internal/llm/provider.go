@@ -149,6 +149,12 @@ func (p Provider) adapter() (*adapter, bool) {
 	return &adapter{}, false
 }
 
+// Base is the address of the provider's API; empty if each key has one of its own.
+func (p Provider) Base() string {
+	a, _ := p.adapter()
+	return a.base
+}
+
 // Values lists the names of all providers.
 func (Provider) Values() []string {
 	out := make([]string, len(adapters))

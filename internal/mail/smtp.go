@@ -75,6 +75,28 @@ func ParseSMTP(address, helo string) (*SMTP, error) {
 	return s, nil
 }
 
+func (s *SMTP) client(options ...gomail.Option) (*gomail.Client, error) {
+	c, err := gomail.NewClient(s.host, append(append(slices.Clone(s.options), gomail.WithTimeout(s.patience)), options...)...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", errDown, s.host, err)
+	}
+	return c, nil
+}
+
+// Greet connects as Send does, up to the password, and sends nothing.
+func (s *SMTP) Greet(ctx context.Context) error {
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	if err := c.DialWithContext(ctx); err != nil {
+		return err
+	}
+	return c.Close()
+}
+
 // Send delivers a letter over a connection of its own. A reply of 500 or more about the
 // recipient or the content is a permanent error. Without a connection, TLS, or leave to
 // send, the server is down.
@@ -83,15 +105,15 @@ func (s *SMTP) Send(ctx context.Context, l Letter) error {
 	if err != nil {
 		return err
 	}
-	options := append(slices.Clone(s.options), gomail.WithTimeout(s.patience))
+	var options []gomail.Option
 	if !l.foreign() {
 		// A relay that received a letter with SMTPUTF8 may refuse to pass it to a
 		// server without the extension.
 		options = append(options, gomail.WithoutSMTPUTF8())
 	}
-	c, err := gomail.NewClient(s.host, options...)
+	c, err := s.client(options...)
 	if err != nil {
-		return fmt.Errorf("%w: %s: %w", errDown, s.host, err)
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()

@@ -114,7 +114,11 @@ func BoxUpdate(fl *flag.FlagSet) tree.Action {
 		case "joined":
 			screen.Say("A rollout of %s is under way already.\n", of)
 		default:
-			screen.Say("Started to bring %d boxes to %s.\n", out.Boxes["waits"], of)
+			boxes := "boxes"
+			if out.Boxes["waits"] == 1 {
+				boxes = "box"
+			}
+			screen.Say("Started to bring %d %s to %s.\n", out.Boxes["waits"], boxes, of)
 		}
 		if *watch {
 			return watchRollout(ctx, c)

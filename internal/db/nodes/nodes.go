@@ -290,3 +290,12 @@ func (r *Registry) Leave(ctx context.Context) error {
 		return err
 	})
 }
+
+// Addresses are those at which the nodes that have not stopped reach each other.
+func Addresses(tx *db.Tx) (all []string, err error) {
+	rows, err := addresses.All(tx)
+	for _, r := range rows {
+		all = append(all, r.Routes, r.Door)
+	}
+	return all, err
+}

@@ -57,6 +57,7 @@ var (
 	// silentBoots are the processes that have neither been seen nor have stopped by themselves.
 	silentBoots = db.Q[string](`SELECT boot FROM nodes WHERE seen_at > 0 AND seen_at <= $1 ORDER BY boot`)
 	leave       = db.S(`UPDATE nodes SET seen_at = 0, left_at = $3 WHERE id = $1 AND boot = $2`)
+	addresses   = db.Q[struct{ Routes, Door string }](`SELECT routes, door FROM nodes WHERE left_at = 0 ORDER BY id`)
 	seenSince   = db.Q[row](`SELECT id, name, routes, door, boxes, version, started_at, seen_at FROM nodes WHERE seen_at > $1 ORDER BY id`)
 
 	// gone removes what has not been seen for long, unless it has repositories.

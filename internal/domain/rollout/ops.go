@@ -176,6 +176,10 @@ type Started struct {
 }
 
 func (s *Service) start(ctx context.Context, in startIn) (out Started, err error) {
+	// A server that has just been upgraded may be asked before its own program is in the ledger.
+	if err := s.Releases.PublishOwn(ctx); err != nil {
+		return out, err
+	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		r, ok, err := live.Maybe(tx, tx.Account)
 		if err == nil && ok {

@@ -80,6 +80,8 @@ type Boxes interface {
 type Releases interface {
 	// Builds answers the programs of a channel.
 	Builds(tx *db.Tx, channel string) ([]release.Build, error)
+	// PublishOwn puts the server's own program among those of the channel builtin, unless it is there.
+	PublishOwn(ctx context.Context) error
 	// Stock brings the bytes of a release to where boxes get them. It is called outside of
 	// transactions.
 	Stock(ctx context.Context, channel, version string) error

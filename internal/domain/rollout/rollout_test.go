@@ -29,8 +29,6 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 
 func TestStatements(t *testing.T) { t.Parallel(); dbtest.Declared(t) }
 
-var countAudit = db.Q[int64](`SELECT COUNT(*) FROM audit WHERE kind = $1`)
-
 const target = "linux/amd64"
 
 // yard is a service on a database, with boxes, releases and runs that the test tells.
@@ -44,6 +42,7 @@ type yard struct {
 	runs   []Outcome
 	sent   map[string][]protocol.Command // by box
 	off    error                         // of Stock
+	own    []release.Build               // that PublishOwn adds
 }
 
 func (y *yard) now() time.Time {

@@ -140,7 +140,7 @@ func onBoth(t *testing.T, fn func(*yard)) {
 			ring := seal.New()
 			for i := range y.nodes {
 				y.nodes[i] = New(Needs{
-					DB: y.db, Hub: event.NewHub(), Due: duetest.New(y.db, event.NewHub()), Ring: ring, Linear: linear.New(srv.URL),
+					DB: y.db, Hub: event.NewHub(), Due: duetest.New(y.db, event.NewHub()), Ring: ring, Linear: linear.New(srv.URL, nil),
 					Logger: slog.New(slog.DiscardHandler),
 				})
 			}

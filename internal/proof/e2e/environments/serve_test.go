@@ -40,7 +40,7 @@ func (p *place) serve() *server {
 	p.t.Helper()
 	s := &server{place: p}
 	scenario := filepath.Join(p.home, "scenario.yml")
-	text, err := os.ReadFile("../../demo/scenario.yml")
+	text, err := os.ReadFile("../../../demo/scenario.yml")
 	p.must(err)
 	p.must(os.WriteFile(scenario, text, 0o600))
 	s.process = p.begin("", p.program, "serve", "--data", p.home+"/server", "--listen", "127.0.0.1:0", "--setup-token",
