@@ -132,6 +132,7 @@ func (a *App) subscribeRepos(p wired) {
 // members.
 func (a *App) subscribeAccounts(p wired) {
 	people.Placed.On(a.db, p.digest.Plan)
+	people.Placed.On(a.db, p.boards.Placed)
 	event.RightsChanged.On(a.db, p.signin.RightsChanged)
 	event.RightsChanged.On(a.db, hosttoken.RightsChanged)
 	event.RightsChanged.On(a.db, modelkey.RightsChanged)
