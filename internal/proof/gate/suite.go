@@ -41,7 +41,6 @@ var long = map[string]bool{
 type night struct {
 	packages []string // that have nothing else
 	tests    string   // an expression for names of tests, of any package
-	engine   bool     // it is the second database of app, pull and the transcripts
 	ground   *regexp.Regexp
 }
 
@@ -52,11 +51,13 @@ var nights = []night{
 	{tests: "TestChaosOnPostgreSQL|TestChaosOnNodes", ground: regexp.MustCompile(`^internal/(proof/(chaos/|e2e/chaos_test)|db/)`)},
 	{tests: "TestDemoAtStandIn", ground: regexp.MustCompile(`^internal/(demo/|proof/((lab|github|standin)/|e2e/demo_test))`)},
 	{tests: "TestEachLineIsNeeded", ground: regexp.MustCompile(`^internal/domain/pull/moves/`)},
-	{engine: true, ground: regexp.MustCompile(`^internal/db/|/store[^/]*\.go$`)},
 }
 
-// enginesEnv names the databases of app, pull and the transcripts (dbtest.Engines).
+// enginesEnv names the databases of tests that ask which to play on (dbtest.Engines): those of
+// app and pull, the transcripts, and a few more.
 const enginesEnv = "YARDMASTER_ENGINES"
+
+var stores = regexp.MustCompile(`/store[^/]*\.go$`)
 
 // seedEnv is the number from which random walks begin (internal/proof/chance).
 const seedEnv = "YARDMASTER_SEED"
@@ -105,11 +106,9 @@ func suite(ctx context.Context, args []string) error {
 		return err
 	} else {
 		left = untouched(c.files)
+		os.Setenv(enginesEnv, engines(c.files))
 	}
-	packages, skip, engines := day(all, left)
-	if engines != "" {
-		os.Setenv(enginesEnv, engines)
-	}
+	packages, skip := day(all, left)
 	if skip != "" {
 		flags = append(flags, "-skip=^("+skip+")$")
 	}
@@ -121,17 +120,33 @@ func untouched(files []string) []night {
 	return slices.DeleteFunc(slices.Clone(nights), func(n night) bool { return slices.ContainsFunc(files, n.ground.MatchString) })
 }
 
-// day is what is tested where some is left to the night: the packages, an expression for
-// tests to leave out, and the database of those that have two; "" is both.
-func day(all []pkg, left []night) (packages []string, skip, engines string) {
+// engines are the databases of tests that ask, where files have changed: both where the way to
+// the databases has, or else SQLite, and both for the tests and transcripts of packages whose
+// statements have. What has changed in tests and in the ladder of migrations is tested on
+// both by tests that do not ask.
+func engines(files []string) string {
+	said := []string{"sqlite"}
+	for _, f := range files {
+		switch {
+		case !strings.HasSuffix(f, ".go"), strings.HasSuffix(f, "_test.go"):
+		case strings.HasPrefix(f, "internal/db/"):
+			return "both"
+		case stores.MatchString(f):
+			said = append(said, path.Dir(f))
+		}
+	}
+	slices.Sort(said[1:])
+	return strings.Join(slices.Compact(said), " ")
+}
+
+// day is what is tested where some is left to the night: the packages, and an expression
+// for tests to leave out.
+func day(all []pkg, left []night) (packages []string, skip string) {
 	var out, tests []string
 	for _, n := range left {
 		out = append(out, n.packages...)
 		if n.tests != "" {
 			tests = append(tests, n.tests)
-		}
-		if n.engine {
-			engines = "sqlite"
 		}
 	}
 	for _, p := range all {
@@ -139,7 +154,7 @@ func day(all []pkg, left []night) (packages []string, skip, engines string) {
 			packages = append(packages, p.ImportPath)
 		}
 	}
-	return packages, strings.Join(tests, "|"), engines
+	return packages, strings.Join(tests, "|")
 }
 
 // nightSuite plays what day leaves out when nothing has changed.
@@ -157,8 +172,22 @@ func nightSuite(ctx context.Context, flags []string) error {
 		err = errors.Join(err, test(ctx, slices.Concat(flags, []string{"-run=^(" + strings.Join(tests, "|") + ")$", "--",
 			"./internal/proof/dashboard", "./internal/proof/e2e", "./internal/cli"})))
 	}
+	asking, other := asks(".")
 	os.Setenv(enginesEnv, "postgres")
-	return errors.Join(err, test(ctx, append(flags, "--", "./internal/app", "./internal/domain/pull", "./internal/proof/transcript")))
+	return errors.Join(err, other, test(ctx, slices.Concat(flags, []string{"--"}, asking)))
+}
+
+// asks are the packages whose tests ask on which database they are to play.
+func asks(root string) ([]string, error) {
+	out := []string{"./internal/proof/transcript"}
+	files, err := testFiles(root)
+	for _, f := range files {
+		if strings.Contains(f.text, "range dbtest.Engines()") {
+			out = append(out, "./"+f.dir)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), err
 }
 
 // fastSuite tests the packages that have changed and those that import one of them; of the
