@@ -89,6 +89,7 @@ func (a *App) subscribe(p wired) {
 	pull.RequestsAnswered.On(a.db, flow.ResolveAnswered(p.talk))
 	review.PostingEnded.On(a.db, p.pull.ReviewPosted)
 	pull.HeadKnown.On(a.db, flow.BeginReview(p.review))
+	pull.MergeTried.On(a.db, p.approval.Tried)
 	run.AskFiled.On(a.db, flow.FileOfRun(p.ask))
 	run.ActionProposed.On(a.db, flow.AskForAction(p.pull))
 	run.PageProposed.On(a.db, flow.ProposePages(p.kb))
