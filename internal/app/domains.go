@@ -155,6 +155,7 @@ type wired struct {
 	hive     *hive.Service
 	proofs   *provenance.Service
 	digest   *digest.Service
+	boards   *dashboard.Service
 }
 
 // add adds a domain to the list of all and returns the domain.
@@ -478,7 +479,7 @@ func (a *App) wire() parts {
 		DB: a.db, Due: a.due, Logger: a.log, BaseURL: a.base, Actors: p.actor,
 		Mails: flow.DigestMails{Outbox: a.mail, Notifications: p.notes}, Keep: days(a.cfg.KeepDigests),
 	}))
-	add(&p, dashboard.New(dashboard.Needs{DB: a.db, Due: a.due, Repos: flow.DashboardRepos{}, Logger: a.log}))
+	p.boards = add(&p, dashboard.New(dashboard.Needs{DB: a.db, Due: a.due, Repos: flow.DashboardRepos{}, Logger: a.log}))
 	add(&p, donation.New(donation.Needs{
 		DB: a.db, Hub: a.hub, Keys: keys, Boxes: flow.DonationBoxes{Boxes: p.box}, Donors: pays, Prices: a.prices,
 	}))

@@ -89,6 +89,7 @@ func (a *App) subscribe(p wired) {
 	pull.RequestsAnswered.On(a.db, flow.ResolveAnswered(p.talk))
 	review.PostingEnded.On(a.db, p.pull.ReviewPosted)
 	pull.HeadKnown.On(a.db, flow.BeginReview(p.review))
+	pull.MergeTried.On(a.db, p.approval.Tried)
 	run.AskFiled.On(a.db, flow.FileOfRun(p.ask))
 	run.ActionProposed.On(a.db, flow.AskForAction(p.pull))
 	run.PageProposed.On(a.db, flow.ProposePages(p.kb))
@@ -132,6 +133,7 @@ func (a *App) subscribeRepos(p wired) {
 // members.
 func (a *App) subscribeAccounts(p wired) {
 	people.Placed.On(a.db, p.digest.Plan)
+	people.Placed.On(a.db, p.boards.Placed)
 	event.RightsChanged.On(a.db, p.signin.RightsChanged)
 	event.RightsChanged.On(a.db, hosttoken.RightsChanged)
 	event.RightsChanged.On(a.db, modelkey.RightsChanged)

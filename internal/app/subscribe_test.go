@@ -19,6 +19,7 @@ var subscribersOf = map[string]int{
 	"repo.reachable":      3,  // sweeps, the first walk of the issues, and what waits for a permission
 	"ci.ended":            2,  // pull requests, and merge queues
 	"ci.host_checked":     2,  // pull requests, and merge queues
+	"account.placed":      2,  // its digests, and its built-in boards
 }
 
 // TestSignalsAreHeard holds that what a domain tells others inside a transaction

@@ -16,6 +16,14 @@ func TestEngines(t *testing.T) {
 			t.Errorf("%q: %v, want %v", said, got, want)
 		}
 	}
+	for said, want := range map[string][]db.Engine{
+		"sqlite internal/domain/run internal/db": both, "sqlite internal/domain/db": both[:1], "sqlite nal/db": both[:1],
+	} {
+		t.Setenv("YARDMASTER_ENGINES", said)
+		if got := dbtest.Engines(); !slices.Equal(got, want) {
+			t.Errorf("here at %q: %v, want %v", said, got, want)
+		}
+	}
 	t.Setenv("YARDMASTER_ENGINES", "sqllite")
 	defer func() {
 		if recover() == nil {

@@ -271,29 +271,6 @@ func TestOnce(t *testing.T) {
 	})
 }
 
-// A mail waits until it is known what is protected, and for the code host; neither keeps
-// it for good.
-func TestWaits(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, d *desk) {
-		d.asker, d.q.Looked, d.unread = "mia", false, errors.New("the host is away")
-		d.ask()
-		d.later(5 * time.Second)
-		d.pass()
-		if to, _ := d.posted(); len(to) != 0 {
-			t.Fatalf("written to %q", to)
-		}
-		for range 10 {
-			d.later(2 * time.Minute)
-			d.pass()
-		}
-		to, texts := d.posted()
-		if len(to) != 1 || !strings.Contains(texts["mia"], "did not say which files") {
-			t.Errorf("%q", texts)
-		}
-	})
-}
-
 // A mail says what is asked, and nothing that others wrote is an address, or a line of
 // the mail's own.
 func TestText(t *testing.T) {

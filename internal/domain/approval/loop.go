@@ -37,6 +37,12 @@ func (s *Service) Ask(tx *db.Tx, actionID string) error {
 	return err
 }
 
+// Tried has the mails about a question written, if they wait for the trial of its merge.
+func (s *Service) Tried(tx *db.Tx, actionID string) error {
+	s.queue.Hurry(tx, actionID)
+	return nil
+}
+
 // Loop forgets links that expired long ago until ctx ends. Several nodes may run Loop at once.
 func (s *Service) Loop(ctx context.Context) error {
 	s.Hub.Sweep(ctx, "approvals.tidy", "approvals.tidy", tidyEvery, s.tidy)

@@ -47,10 +47,13 @@ func all() []builtin {
 	}
 }
 
-// sync makes the built-in boards of tx.Account, or makes them anew: those of another version, or
+// Placed makes the built-in boards of an account together with the account.
+func (s *Service) Placed(tx *db.Tx, accountID string) error { return s.sync(tx, accountID, false) }
+
+// sync makes the built-in boards of an account, or makes them anew: those of another version, or
 // each if so ordered.
-func (s *Service) sync(tx *db.Tx, each bool) error {
-	rows, err := builtins.All(tx, tx.Account)
+func (s *Service) sync(tx *db.Tx, account string, each bool) error {
+	rows, err := builtins.All(tx, account)
 	if err != nil {
 		return err
 	}
@@ -64,14 +67,14 @@ func (s *Service) sync(tx *db.Tx, each bool) error {
 		if there && r.Version == version && !each {
 			continue
 		}
-		if r.Name, err = s.free(tx, b.name, r.ID); err != nil {
+		if r.Name, err = s.free(tx, account, b.name, r.ID); err != nil {
 			return err
 		}
 		r.NameKey, r.Version, r.UpdatedAt = strings.ToLower(r.Name), version, tx.Now
 		if there {
 			_, err = update.Exec(tx, r)
 		} else {
-			r.ID, r.AccountID, r.Builtin, r.CreatedBy, r.CreatedAt = id.New(), tx.Account, &b.key, "system", tx.Now
+			r.ID, r.AccountID, r.Builtin, r.CreatedBy, r.CreatedAt = id.New(), account, &b.key, "system", tx.Now
 			r.Layout.V = []Place{}
 			_, err = insert.Exec(tx, r)
 		}
@@ -92,17 +95,17 @@ func (s *Service) sync(tx *db.Tx, each bool) error {
 		if err := fillIn(tx, r, nil); err != nil {
 			return err
 		}
-		if _, err := remove.Exec(tx, tx.Account, r.ID); err != nil {
+		if _, err := remove.Exec(tx, account, r.ID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// free is a name that no other shared board has: the given one, or one like it.
-func (s *Service) free(tx *db.Tx, name, boardID string) (string, error) {
+// free is a name that no other shared board of the account has: the given one, or one like it.
+func (s *Service) free(tx *db.Tx, account, name, boardID string) (string, error) {
 	for n, try := 1, name; ; n++ {
-		r, there, err := byName.Maybe(tx, tx.Account, "", strings.ToLower(try))
+		r, there, err := byName.Maybe(tx, account, "", strings.ToLower(try))
 		if err != nil || !there || r.ID == boardID {
 			return try, err
 		}

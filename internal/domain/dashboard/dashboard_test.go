@@ -274,7 +274,7 @@ func TestEveryRowIsOnOnePage(t *testing.T) {
 	})
 }
 
-// Each account gets the built-in boards once. They keep clear of names that are in use, and a
+// An account comes with the built-in boards, as one that is older gets them, once. They keep clear of names that are in use, and a
 // pass that was asked for makes all of them anew.
 func TestBuiltins(t *testing.T) {
 	t.Parallel()
@@ -332,6 +332,22 @@ func TestBuiltins(t *testing.T) {
 		}
 		if _, err := s.enqueue(as(allScopes), enqueueIn{Confirm: true, Why: "w"}); err != nil {
 			t.Errorf("the next one: %v", err)
+		}
+		placed := func() int64 {
+			t.Helper()
+			var n int64
+			if err := s.DB.Write(as(allScopes), func(tx *db.Tx) (err error) { // of another account
+				if err = s.Placed(tx, "other"); err == nil {
+					n, err = countOf.One(tx, "other", "")
+				}
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		if n := placed(); n != 3 || names() != want {
+			t.Errorf("another account has %d boards when it is placed; this one %s", n, names())
 		}
 		if own, err := s.get(as(allScopes), idIn{mine.ID}); err != nil || len(own.Widgets) != 1 {
 			t.Errorf("%+v %v", own, err)

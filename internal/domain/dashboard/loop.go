@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	passEvery = 15 * time.Second
+	passEvery = time.Minute
 	atOnce    = 100
 
 	queued = "queued"
@@ -58,7 +58,8 @@ func (s *Service) enqueue(ctx context.Context, in enqueueIn) (out Sync, err erro
 	return out, err
 }
 
-// Loop makes the built-in boards of new accounts until ctx ends.
+// Loop makes the built-in boards of accounts that have those of another version of the program, or
+// none, until ctx ends. New accounts come with theirs (Placed).
 func (s *Service) Loop(ctx context.Context) error {
 	observe.Every(ctx, "dashboard.sync", passEvery, func(ctx context.Context) {
 		if err := s.Pass(ctx); err != nil {
@@ -94,7 +95,7 @@ func (s *Service) walk(ctx context.Context, each bool, next func(tx *db.Tx, last
 			return err
 		}
 		for _, account := range some {
-			err := s.DB.Write(db.WithAccount(ctx, account), func(tx *db.Tx) error { return s.sync(tx, each) })
+			err := s.DB.Write(db.WithAccount(ctx, account), func(tx *db.Tx) error { return s.sync(tx, account, each) })
 			if err != nil && !db.IsUnique(err) { // somebody made a board of that name; the next pass finds another
 				return err
 			}

@@ -185,6 +185,8 @@ var (
 	// RoundsSpent is sent when a person has to look at a pull request.
 	RoundsSpent = event.DeclareSignal[Trouble]("pull.rounds_spent", "Agents have used up their rounds at a pull request.")
 	SeenTo      = event.DeclareSignal[Note]("pull.seen_to", "A pull request needs no person any more.")
+	// MergeTried is sent with the id of a question.
+	MergeTried = event.DeclareSignal[string]("pull.merge_tried", "It is known what the merge that a question is about would change.")
 	// TaskUnneeded is sent with the id of the task of a check or round.
 	TaskUnneeded = event.DeclareSignal[string]("pull.task_unneeded", "The check or round of a pull request is of no use any more.")
 )

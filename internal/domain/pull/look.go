@@ -242,11 +242,23 @@ func (s *Service) lookAtHead(ctx context.Context, d unlookedRow) error {
 			return err
 		}
 		if gone || l.protected == nil || pr.Watch == WatchOff {
-			return nil
+			return tellTried(tx, pr.ID)
 		}
 		if err := s.askAbout(tx, pr, l.protected); err != nil {
 			return err
 		}
-		return s.move(tx, pr.ID)
+		if err := s.move(tx, pr.ID); err != nil {
+			return err
+		}
+		return tellTried(tx, pr.ID)
 	})
+}
+
+// tellTried tells that the merge that an open question is about was tried.
+func tellTried(tx *db.Tx, prID string) error {
+	a, open, err := openAction.Maybe(tx, prID)
+	if err != nil || !open {
+		return err
+	}
+	return MergeTried.Send(tx, a.ID)
 }

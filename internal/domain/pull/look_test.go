@@ -198,7 +198,8 @@ func (y *yard) chmod(path string) {
 	}
 }
 
-// In every mode a person is asked about protected changes, and only about those.
+// In every mode a person is asked about protected changes, and only about those. Each question
+// that is asked before the trial of its merge is told of it.
 func TestModesAskAboutTheRules(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"ask", "never", "auto"} {
@@ -206,10 +207,19 @@ func TestModesAskAboutTheRules(t *testing.T) {
 			t.Parallel()
 			onBoth(t, func(t *testing.T, y *yard) {
 				y.rules("version: 1\nmerge: {mode: " + mode + "}\n")
+				tried := ""
+				MergeTried.On(y.DB, func(_ *db.Tx, actionID string) error { tried = actionID; return nil })
 				sha := y.branch("svc/a", func() { y.file(".svc/x", "1") })
-				y.wantQuestion(y.green("svc/a", sha), sha, ".svc/x", "")
+				prID := y.green("svc/a", sha)
+				y.wantQuestion(prID, sha, ".svc/x", "")
+				if a := y.pr(prID).PendingAction; mode != "auto" && tried != a.ID {
+					t.Errorf("the merge of %q was tried, and its question is %q", tried, a.ID)
+				}
 				sha = y.branch("svc/b", func() { y.file("x", "1") })
 				pr := y.pr(y.green("svc/b", sha))
+				if a := pr.PendingAction; a != nil && tried != a.ID {
+					t.Errorf("the merge of %q was tried, and its question is %q", tried, a.ID)
+				}
 				switch a := pr.PendingAction; {
 				case mode == "auto" && pr.State != Merged, mode == "never" && a != nil:
 					t.Errorf("%+v, %+v", pr, a)

@@ -147,23 +147,23 @@ func TestDayAndNight(t *testing.T) {
 		{ImportPath: "yardmaster/internal/fault", TestGoFiles: []string{"x"}}, {ImportPath: "yardmaster/internal/untested"},
 	}
 	for _, c := range []struct {
-		file, skip, engines string
-		packages            int
+		file, skip string
+		packages   int
 	}{
-		{"internal/fault/fault.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestChaosOnNodes|TestDemoAtStandIn|TestEachLineIsNeeded", "sqlite", 1},
-		{"CONTRIBUTING.md", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestChaosOnNodes|TestDemoAtStandIn|TestEachLineIsNeeded", "sqlite", 2},
-		{"internal/db/db.go", "TestPictures|TestRecording|TestDemoAtStandIn|TestEachLineIsNeeded", "", 1},
-		{"internal/domain/task/store_list.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestChaosOnNodes|TestDemoAtStandIn|TestEachLineIsNeeded", "", 1},
-		{"internal/proof/e2e/chaos_test.go", "TestPictures|TestRecording|TestDemoAtStandIn|TestEachLineIsNeeded", "sqlite", 1},
-		{"internal/proof/e2e/demo_test.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestChaosOnNodes|TestEachLineIsNeeded", "sqlite", 1},
+		{"internal/fault/fault.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestChaosOnNodes|TestDemoAtStandIn|TestEachLineIsNeeded", 1},
+		{"CONTRIBUTING.md", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestChaosOnNodes|TestDemoAtStandIn|TestEachLineIsNeeded", 2},
+		{"internal/db/db.go", "TestPictures|TestRecording|TestDemoAtStandIn|TestEachLineIsNeeded", 1},
+		{"internal/domain/task/store_list.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestChaosOnNodes|TestDemoAtStandIn|TestEachLineIsNeeded", 1},
+		{"internal/proof/e2e/chaos_test.go", "TestPictures|TestRecording|TestDemoAtStandIn|TestEachLineIsNeeded", 1},
+		{"internal/proof/e2e/demo_test.go", "TestPictures|TestRecording|TestChaosOnPostgreSQL|TestChaosOnNodes|TestEachLineIsNeeded", 1},
 	} {
-		packages, skip, engines := day(all, untouched([]string{c.file}))
-		if len(packages) != c.packages || skip != c.skip || engines != c.engines {
-			t.Errorf("%s: %v without %q on %q", c.file, packages, skip, engines)
+		packages, skip := day(all, untouched([]string{c.file}))
+		if len(packages) != c.packages || skip != c.skip {
+			t.Errorf("%s: %v without %q", c.file, packages, skip)
 		}
 	}
-	if packages, skip, engines := day(all, nil); len(packages) != 2 || skip != "" || engines != "" {
-		t.Errorf("where nothing is left out it is %v without %q on %q", packages, skip, engines)
+	if packages, skip := day(all, nil); len(packages) != 2 || skip != "" {
+		t.Errorf("where nothing is left out it is %v without %q", packages, skip)
 	}
 	files, err := testFiles("../../..")
 	if err != nil {
@@ -179,6 +179,32 @@ func TestDayAndNight(t *testing.T) {
 			case !n.ground.MatchString(files[at].dir + "/" + files[at].name):
 				t.Errorf("%s is left to the night when it has changed itself", name)
 			}
+		}
+	}
+}
+
+// TestEnginesByDay holds that what asks for a database plays on both where what it tests has
+// changed, and that the night plays all that asks.
+func TestEnginesByDay(t *testing.T) {
+	t.Parallel()
+	for files, want := range map[string]string{
+		"internal/fault/fault.go":                                     "sqlite",
+		"internal/db/db.go":                                           "both",
+		"internal/db/dbtest/engines.go":                               "both",
+		"internal/db/due/due_test.go internal/db/migrations/0001.sql": "sqlite",
+		"internal/domain/task/store_list.go":                          "sqlite internal/domain/task",
+		"internal/domain/task/store_test.go":                          "sqlite",
+		"internal/domain/b/store.go internal/domain/b/store_list.go internal/domain/a/store.go": "sqlite internal/domain/a internal/domain/b",
+		"internal/domain/a/store.go internal/db/tx.go":                                          "both",
+	} {
+		if got := engines(strings.Fields(files)); got != want {
+			t.Errorf("%s: %q, want %q", files, got, want)
+		}
+	}
+	asking, err := asks("../../..")
+	for _, p := range []string{"./internal/app", "./internal/domain/pull", "./internal/domain/talk", "./internal/proof/transcript"} {
+		if err != nil || !slices.Contains(asking, p) {
+			t.Errorf("the night leaves out %s: %v, %v", p, asking, err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,10 @@ import (
 // timeout is the time of a package. Half of what is left of it is how long a test waits
 // (internal/proof/patience), so it is far above what any package takes.
 const timeout = "-timeout=20m"
+
+// packagesAtOnce is one more than there are processors, because packages wait for processes,
+// browsers and clocks: with one for each of two processors, these were idle for a fifth of the time.
+func packagesAtOnce() string { return fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1) }
 
 // first are the packages that take longest: they begin first, so that none of them is
 // left alone at the end.
@@ -41,7 +46,6 @@ var long = map[string]bool{
 type night struct {
 	packages []string // that have nothing else
 	tests    string   // an expression for names of tests, of any package
-	engine   bool     // it is the second database of app, pull and the transcripts
 	ground   *regexp.Regexp
 }
 
@@ -52,11 +56,13 @@ var nights = []night{
 	{tests: "TestChaosOnPostgreSQL|TestChaosOnNodes", ground: regexp.MustCompile(`^internal/(proof/(chaos/|e2e/chaos_test)|db/)`)},
 	{tests: "TestDemoAtStandIn", ground: regexp.MustCompile(`^internal/(demo/|proof/((lab|github|standin)/|e2e/demo_test))`)},
 	{tests: "TestEachLineIsNeeded", ground: regexp.MustCompile(`^internal/domain/pull/moves/`)},
-	{engine: true, ground: regexp.MustCompile(`^internal/db/|/store[^/]*\.go$`)},
 }
 
-// enginesEnv names the databases of app, pull and the transcripts (dbtest.Engines).
+// enginesEnv names the databases of tests that ask which to play on (dbtest.Engines): those of
+// app and pull, the transcripts, and a few more.
 const enginesEnv = "YARDMASTER_ENGINES"
+
+var stores = regexp.MustCompile(`/store[^/]*\.go$`)
 
 // seedEnv is the number from which random walks begin (internal/proof/chance).
 const seedEnv = "YARDMASTER_SEED"
@@ -73,7 +79,9 @@ func suite(ctx context.Context, args []string) error {
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	if !*atNight { // at night new walks are walked
+	flags := []string{"-vet=off", "-count=1", timeout}
+	if !*atNight { // at night new walks are walked, and nobody waits
+		flags = append(flags, packagesAtOnce())
 		if err := setSeed(ctx); err != nil {
 			return err
 		}
@@ -83,7 +91,6 @@ func suite(ctx context.Context, args []string) error {
 		return err
 	}
 	defer end()
-	flags := []string{"-vet=off", "-count=1", timeout}
 	switch {
 	case *fast:
 		return fastSuite(ctx, flags)
@@ -105,11 +112,9 @@ func suite(ctx context.Context, args []string) error {
 		return err
 	} else {
 		left = untouched(c.files)
+		os.Setenv(enginesEnv, engines(c.files))
 	}
-	packages, skip, engines := day(all, left)
-	if engines != "" {
-		os.Setenv(enginesEnv, engines)
-	}
+	packages, skip := day(all, left)
 	if skip != "" {
 		flags = append(flags, "-skip=^("+skip+")$")
 	}
@@ -121,17 +126,33 @@ func untouched(files []string) []night {
 	return slices.DeleteFunc(slices.Clone(nights), func(n night) bool { return slices.ContainsFunc(files, n.ground.MatchString) })
 }
 
-// day is what is tested where some is left to the night: the packages, an expression for
-// tests to leave out, and the database of those that have two; "" is both.
-func day(all []pkg, left []night) (packages []string, skip, engines string) {
+// engines are the databases of tests that ask, where files have changed: both where the way to
+// the databases has, or else SQLite, and both for the tests and transcripts of packages whose
+// statements have. What has changed in tests and in the ladder of migrations is tested on
+// both by tests that do not ask.
+func engines(files []string) string {
+	said := []string{"sqlite"}
+	for _, f := range files {
+		switch {
+		case !strings.HasSuffix(f, ".go"), strings.HasSuffix(f, "_test.go"):
+		case strings.HasPrefix(f, "internal/db/"):
+			return "both"
+		case stores.MatchString(f):
+			said = append(said, path.Dir(f))
+		}
+	}
+	slices.Sort(said[1:])
+	return strings.Join(slices.Compact(said), " ")
+}
+
+// day is what is tested where some is left to the night: the packages, and an expression
+// for tests to leave out.
+func day(all []pkg, left []night) (packages []string, skip string) {
 	var out, tests []string
 	for _, n := range left {
 		out = append(out, n.packages...)
 		if n.tests != "" {
 			tests = append(tests, n.tests)
-		}
-		if n.engine {
-			engines = "sqlite"
 		}
 	}
 	for _, p := range all {
@@ -139,7 +160,7 @@ func day(all []pkg, left []night) (packages []string, skip, engines string) {
 			packages = append(packages, p.ImportPath)
 		}
 	}
-	return packages, strings.Join(tests, "|"), engines
+	return packages, strings.Join(tests, "|")
 }
 
 // nightSuite plays what day leaves out when nothing has changed.
@@ -157,8 +178,22 @@ func nightSuite(ctx context.Context, flags []string) error {
 		err = errors.Join(err, test(ctx, slices.Concat(flags, []string{"-run=^(" + strings.Join(tests, "|") + ")$", "--",
 			"./internal/proof/dashboard", "./internal/proof/e2e", "./internal/cli"})))
 	}
+	asking, other := asks(".")
 	os.Setenv(enginesEnv, "postgres")
-	return errors.Join(err, test(ctx, append(flags, "--", "./internal/app", "./internal/domain/pull", "./internal/proof/transcript")))
+	return errors.Join(err, other, test(ctx, slices.Concat(flags, []string{"--"}, asking)))
+}
+
+// asks are the packages whose tests ask on which database they are to play.
+func asks(root string) ([]string, error) {
+	out := []string{"./internal/proof/transcript"}
+	files, err := testFiles(root)
+	for _, f := range files {
+		if strings.Contains(f.text, "range dbtest.Engines()") {
+			out = append(out, "./"+f.dir)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), err
 }
 
 // fastSuite tests the packages that have changed and those that import one of them; of the

@@ -99,12 +99,13 @@ type way struct {
 	tools  bool // over MCP
 }
 
-var ways = func() (ways []way) {
-	for _, e := range dbtest.Engines() {
+// waysOf are those of the transcripts of a package, by its import path.
+func waysOf(pkg string) (ways []way) {
+	for _, e := range dbtest.EnginesOf(pkg) {
 		ways = append(ways, way{e.String(), e, false})
 	}
 	return append(ways, way{"mcp", db.SQLite, true})
-}()
+}
 
 // RunAll plays the transcripts of all packages of the module at root, each package as
 // a subtest that is named for its folder.
@@ -149,7 +150,7 @@ var others = map[string]string{
 // mcp. Then it compares the capabilities of the package with what was played.
 func run(t *testing.T, pkg string, all []transcript) {
 	t.Helper()
-	kept := newRecord(t)
+	kept, ways := newRecord(t), waysOf(pkg)
 	played := make(chan struct{}, len(all)*len(ways)) // what -run has left
 	t.Cleanup(func() {                                // after the last of them
 		if len(played) == cap(played) && !t.Failed() {
