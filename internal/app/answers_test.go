@@ -16,6 +16,7 @@ import (
 // such as task.Task.
 type promises struct {
 	types   map[string]reflect.Type
+	seen    map[reflect.Type]bool
 	writers writers.Writers
 	always  map[string][]string // field -> why it is always the same
 }
@@ -26,8 +27,8 @@ func answersOf(t *testing.T, contract map[string][]string, served map[string]op.
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &promises{types: map[string]reflect.Type{}, writers: w, always: keyed(t, "always.txt", 2)}
-	for name := range contract {
+	a := &promises{types: map[string]reflect.Type{}, seen: map[reflect.Type]bool{}, writers: w, always: keyed(t, "always.txt", 2)}
+	for _, name := range slices.Sorted(maps.Keys(contract)) {
 		if o, ok := served[name]; ok {
 			for _, typ := range sent(o) {
 				a.add(typ)
@@ -67,12 +68,13 @@ func structs(t reflect.Type, fn func(reflect.Type)) {
 
 func (a *promises) add(t reflect.Type) {
 	structs(t, func(t reflect.Type) {
-		if name := nameOf(t); a.types[name] == nil {
-			a.types[name] = t
-			for f := range t.Fields() {
-				if sends(f) {
-					a.add(f.Type)
-				}
+		if a.seen[t] {
+			return
+		}
+		a.seen[t], a.types[nameOf(t)] = true, t // a page is a type of its own for each row, and has the fields of all
+		for f := range t.Fields() {
+			if sends(f) {
+				a.add(f.Type)
 			}
 		}
 	})
