@@ -420,7 +420,8 @@ func (a *App) wire() parts {
 		CommitName: author.Name, CommitEmail: author.Email,
 		Setup: flow.RunSetup{Prompts: prompts, Vaults: vaults, Ring: a.ring, Hosts: a.hosts},
 		Boxes: flow.RunBoxes{}, Vault: flow.RunVault{Vaults: vaults}, Branches: flow.Branches{DB: a.db, Hosts: a.hosts},
-		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull, Checks: p.ci, Reviews: p.review}, Asks: flow.RunAsks{},
+		Settler: flow.Settler{Tasks: p.task, Pulls: p.pull, Checks: p.ci, Reviews: p.review},
+		Asks:    flow.RunAsks{}, Artifacts: flow.RunArtifacts{},
 	}))
 	programs := &flow.BoxPrograms{}
 	p.box = add(&p, box.New(box.Needs{

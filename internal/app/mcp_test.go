@@ -115,7 +115,7 @@ func TestForeignIsUnknownToTools(t *testing.T) {
 // A list of all tools may have maxToolList bytes, and maxTool of them for one tool at the mean:
 // agents read the list before their first call.
 const (
-	maxToolList = 207_000
+	maxToolList = 200_000
 	maxTool     = 660
 )
 

@@ -2,7 +2,9 @@ package app
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"yardmaster/internal/db"
@@ -53,6 +55,14 @@ func TestTierWithoutPrivateRepositoriesHoldsTheirTasks(t *testing.T) {
 	}
 	if h := holds(); len(h) != 1 || !h[0].Blocking || h[0].Clear == nil || h[0].Clear.Capability != "account.oss_verification_apply" {
 		t.Errorf("a repository that is not covered any more: %+v", h)
+	}
+	for _, asked := range []answer{
+		y.send("POST", "/v1/repos/acme/web/ask", y.owner, `{"question": "What is in the README?"}`),
+		y.send("GET", "/v1/repos/acme/web/answers", y.owner, ""),
+	} {
+		if p := asked.problem(402, "payment-required"); !strings.Contains(fmt.Sprint(p["detail"]), "account.oss_verification_apply") {
+			t.Errorf("a question about it: %s", asked.body)
+		}
 	}
 	y.push("acme/second", map[string]string{"README": "hello\n"})
 	if a := y.send("GET", "/v1/repos/acme/second", y.owner, "").want(200); !bytes.Contains(a.body, []byte(`"enabled":false`)) {

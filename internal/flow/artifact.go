@@ -39,6 +39,21 @@ func (ArtifactPlaces) Repo(tx *db.Tx, repoID string) (bool, error) {
 	return ok, err
 }
 
+// RunArtifacts implements run.Artifacts.
+type RunArtifacts struct{}
+
+// OfTask lists what a task of tx.Account has stored, newest first.
+func (RunArtifacts) OfTask(tx *db.Tx, taskID string) ([]run.Artifact, error) {
+	all, err := artifact.OfTask(tx, taskID)
+	out := make([]run.Artifact, len(all))
+	for i, a := range all {
+		out[i] = run.Artifact{
+			ID: a.ID, RunID: a.RunID, Name: a.Name, ContentType: a.ContentType, Size: a.Size, CreatedAt: a.CreatedAt,
+		}
+	}
+	return out, err
+}
+
 // ProofFiles implements provenance.Artifacts.
 type ProofFiles struct{ *artifact.Service }
 

@@ -21,7 +21,7 @@ func TestLanesReport(t *testing.T) {
 		h := hive.New(hive.Needs{DB: w.db, Version: "1.0"})
 		report := ReportLanes(h, run.New(run.Needs{
 			DB: w.db, Hub: event.NewHub(), Tasks: w.tasks, Queue: w.Queue, Bus: noBus{}, Logger: discard, Setup: RunSetup{},
-			Boxes: RunBoxes{}, Vault: noVault{}, Branches: Branches{}, Settler: Settler{}, Asks: RunAsks{},
+			Boxes: RunBoxes{}, Vault: noVault{}, Branches: Branches{}, Settler: Settler{}, Asks: RunAsks{}, Artifacts: RunArtifacts{},
 		}))
 		w.write(func(tx *db.Tx) error {
 			for _, row := range []task.Row{

@@ -139,7 +139,7 @@ func TestSurvey(t *testing.T) {
 		scouts := Scouts{Runs: run.New(run.Needs{
 			DB: w.db, Hub: event.NewHub(), Tasks: w.tasks, Queue: w.Queue, Bus: noBus{}, Logger: discard, Setup: RunSetup{},
 			Boxes: RunBoxes{},
-			Vault: noVault{}, Branches: Branches{}, Settler: Settler{}, Asks: RunAsks{},
+			Vault: noVault{}, Branches: Branches{}, Settler: Settler{}, Asks: RunAsks{}, Artifacts: RunArtifacts{},
 		})}
 		w.write(func(tx *db.Tx) error {
 			return seed.Add(tx, seed.Account{ID: "rival"}, seed.Repo{ID: "theirs", Account: "rival"}, seed.Box{ID: "box", Account: "acme"},

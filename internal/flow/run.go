@@ -77,7 +77,7 @@ func (s RunSetup) Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error) 
 	if fork, err := ofFork(tx, t); err != nil || fork {
 		return notes, err
 	}
-	if t.Kind == task.KindWork || t.Kind == task.KindScout {
+	if t.Kind == task.KindWork || t.Kind == task.KindScout || t.Kind == task.KindDevops {
 		pages, err := kb.Brief(tx, t.RepoID, t.Title+"\n"+t.Problem, kb.BriefTokens)
 		if err != nil {
 			return nil, fmt.Errorf("pages: %w", err)
@@ -93,7 +93,7 @@ func (s RunSetup) Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error) 
 			return nil, fmt.Errorf("pages to keep: %w", err)
 		}
 		notes = append(notes, pages)
-	case task.KindWork, task.KindScout, task.KindSetup, task.KindBabysit:
+	case task.KindWork, task.KindScout, task.KindSetup, task.KindBabysit, task.KindDevops:
 		notes = append(notes, "## What you learn\n\n"+kb.LearntBrief)
 	}
 	lent, err := s.Vaults.Usable(tx, t.RepoID)

@@ -97,8 +97,7 @@ const (
 	EventUnknown    = "command.refused"  // CommandRefused
 	EventParked     = "run.parked"       // Parked
 	EventResumed    = "run.resumed"
-	EventUsage      = "usage" // Usage
-	EventArtifact   = "artifact.stored"
+	EventUsage      = "usage"      // Usage
 	EventPushed     = "git.pushed" // Pushed
 	EventTruncated  = "output.truncated"
 	EventHalting    = "run.halting"

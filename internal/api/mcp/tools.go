@@ -55,7 +55,7 @@ func annotate(o *op.Op) annotations {
 
 // longestDescription is what a tool's description may have, in bytes, before what it needs; its first
 // sentence stays whole.
-const longestDescription = 180
+const longestDescription = 150
 
 // brief is the summary of a row and as many of the first sentences of what it says besides as there
 // is room for: the list is read whole, and the description of the API has the rest.
@@ -91,13 +91,13 @@ func (s *Server) describe() {
 	}
 }
 
-// unbounded takes lengths and formats out of a schema: they are a tenth of the list, a call that is
-// out of bounds is told its field, and the description of the API has them.
+// unbounded takes lengths, formats and patterns out of a schema: they are a tenth of the list, a call
+// that is out of bounds is told its field, and the description of the API has them.
 func unbounded(s *jsonschema.Schema) {
 	if s == nil {
 		return
 	}
-	s.Format, s.MinLength, s.MaxLength, s.MinItems, s.MaxItems, s.MaxProperties = "", nil, nil, nil, nil, nil
+	s.Format, s.Pattern, s.MinLength, s.MaxLength, s.MinItems, s.MaxItems, s.MaxProperties = "", "", nil, nil, nil, nil, nil
 	unbounded(s.Items)
 	unbounded(s.AdditionalProperties)
 	for _, list := range [][]*jsonschema.Schema{s.AnyOf, s.AllOf, s.OneOf} {
@@ -120,10 +120,12 @@ const Conversation = "conversation_ref"
 // Schemas returns the schemas of a tool's arguments and of its answer.
 func Schemas(o *op.Op) (input, output *jsonschema.Schema) {
 	input, output = openapi.Of(o)
-	if rows := input.Properties["per_page"]; rows != nil { // the name says it, sixty times
-		plain := *rows
-		plain.Description = ""
-		input.Properties["per_page"] = &plain
+	for _, name := range []string{"cursor", "per_page"} { // the name says it, sixty times
+		if of := input.Properties[name]; of != nil {
+			plain := *of
+			plain.Description = ""
+			input.Properties[name] = &plain
+		}
 	}
 	if !o.Changes() {
 		return input, output

@@ -75,6 +75,13 @@ func TestAccept(t *testing.T) {
 		_, err := w.host.Accept(h.Get, body)
 		wants(t, name, err, c.want)
 	}
+	for _, kind := range []string{"projects_v2", "projects_v2_item", "projects_v2_status_update"} {
+		h := l.header.Clone()
+		h.Set("X-GitHub-Event", kind)
+		if d, err := w.host.Accept(h.Get, l.body); err != nil || d.Kind != kind {
+			t.Errorf("%s: %+v, %v", kind, d, err)
+		}
+	}
 	h := l.header.Clone()
 	h.Set("X-Hub-Signature-256", peer.Signature("new", l.body))
 	if _, err := w.host.Accept(h.Get, l.body); err != nil {

@@ -46,7 +46,9 @@ var (
 	// anywhere finds the artifact of a row or of a key, whatever became of it.
 	anywhere = db.Q[row](`SELECT ` + columns + ` FROM artifacts WHERE account_id = $1 AND id = $2`)
 	lockAny  = anywhere.ForUpdate()
-	all      = db.Q[due.Open](`SELECT id AS key, account_id AS account FROM artifacts LIMIT $1`)
+	ofTask   = db.Q[row](`SELECT ` + columns + ` FROM artifacts WHERE account_id = $1 AND task_id = $2 AND expires_at > $3 AND ` + shows + `
+		ORDER BY created_at DESC, id DESC LIMIT 200`)
+	all = db.Q[due.Open](`SELECT id AS key, account_id AS account FROM artifacts LIMIT $1`)
 
 	allShown = db.Q[row](`SELECT ` + columns + ` FROM artifacts WHERE ` + shows + ` ORDER BY id`)
 
@@ -70,6 +72,16 @@ func find(tx *db.Tx, q db.Query[row], artifactID string) (row, error) {
 		err = fault.Missing("artifact")
 	}
 	return r, err
+}
+
+// OfTask lists the newest artifacts of a task of tx.Account that show, newest first.
+func OfTask(tx *db.Tx, taskID string) ([]Artifact, error) {
+	rows, err := ofTask.All(tx, tx.Account, taskID, tx.Now)
+	out := make([]Artifact, len(rows))
+	for i, r := range rows {
+		out[i] = r.wire()
+	}
+	return out, err
 }
 
 // list reads the newest artifacts of tx.Account that show.

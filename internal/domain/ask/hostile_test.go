@@ -79,7 +79,7 @@ func TestHostileAsks(t *testing.T) {
 		"a priority below all":          {task(object{"priority": -1}), nil},
 		"a kind of the platform's":      {task(object{"kind": "review"}), nil},
 		"a check, which runs a command": {task(object{"kind": "ci", "command": []string{"sh", "-c", "id"}}), nil},
-		"a kind that does nothing yet":  {task(object{"kind": "devops"}), nil},
+		"a kind that people alone file": {task(object{"kind": "devops"}), nil},
 		"another":                       {task(object{"kind": "kb"}), nil},
 		"another sink":                  {task(object{"sink": "direct"}), nil},
 		"a command":                     {task(object{"command": []string{"id"}}), nil},

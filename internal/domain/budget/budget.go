@@ -31,6 +31,7 @@
 package budget
 
 import (
+	"slices"
 	"time"
 
 	"yardmaster/internal/db"
@@ -156,7 +157,7 @@ func (s *Service) meters(tx *db.Tx, sub subject) ([]Meter, error) {
 	case sub.TaskID != nil:
 		whole := orDefault(sub.TaskMicros)
 		meters = append(meters, Meter{Task, *sub.TaskID, "", whole})
-		if whole != nil && (sub.Kind == "work" || sub.Kind == "setup") { // it may come to a pull request
+		if whole != nil && slices.Contains([]string{"work", "setup", "devops"}, sub.Kind) { // it may come to a pull request
 			own := *whole - *whole/keptShare
 			meters = append(meters, Meter{OwnWork, *sub.TaskID, "", &own})
 		}

@@ -61,14 +61,18 @@ func TestRoundsAndTriageCount(t *testing.T) {
 // repairs of its pull request, which may spend what the work has left over, too.
 func TestReviewsHaveAShare(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ work, review int64 }{{75_000, 25_000}, {10_000, 90_000}} {
+	for _, c := range []struct {
+		kind         string
+		work, review int64
+	}{{"work", 75_000, 25_000}, {"work", 10_000, 90_000}, {"devops", 75_000, 25_000}} {
 		onBoth(t, map[string]int64{Task: 100_000}, func(t *testing.T, w *world) {
 			w.write(func(tx *db.Tx) error {
 				err1 := seed.Add(tx, seed.Pull{ID: "pr", Account: "acme", Repo: "repo", Task: new("task")})
 				err2 := seed.Add(tx, seed.Task{ID: "review", Account: "acme", Repo: "repo", Status: "running", Kind: "review"})
 				_, err3 := seed.SetPlan.Exec(tx, "task", "pr", nil)
 				_, err4 := seed.SetPlan.Exec(tx, "review", "pr", nil)
-				err5 := seed.Add(tx, seed.Session{ID: "works", Account: "acme", Run: new("run-w"), Task: new("task"), Repo: "repo"})
+				err5 := seed.Add(tx, seed.Session{ID: "works", Account: "acme", Run: new("run-w"), Task: new("task"), Repo: "repo",
+					Kind: c.kind})
 				err6 := seed.Add(tx, seed.Session{ID: "looks", Account: "acme", Run: new("run-l"), Task: new("review"), Repo: "repo",
 					Kind: "review"})
 				return errors.Join(err1, err2, err3, err4, err5, err6)

@@ -118,8 +118,7 @@ func open(tx *db.Tx, owner, name string) (repo.Ref, error) {
 		return r, fault.Reason("repo_not_enabled", "The repository "+r.FullName()+" is not enabled, so its code is not read.").
 			With("repo", r.FullName())
 	case r.Uncovered:
-		return r, fault.Reason("plan_does_not_cover", "The repository is private, and the tier of the account does not cover those.").
-			With("repo", r.FullName())
+		return r, repo.Covered(tx)
 	}
 	return r, nil
 }

@@ -22,8 +22,8 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{ID: "project.ask", Method: "POST", Path: "/v1/repos/{owner}/{repo}/ask", Group: group,
 			Rule: policy.Require(policy.ReadRepos), MaxBody: 16 << 10,
 			Refuses: []op.Refusal{
-				{Status: 402, Slug: "budget_exhausted"}, {Status: 402, Slug: "unpriced_model"}, {Status: 403, Slug: "no_credential"},
-				{Status: 404, Slug: "not-found"}, {Status: 409, Slug: "repo_not_enabled"}, {Status: 409, Slug: "plan_does_not_cover"},
+				{Status: 402, Slug: "budget_exhausted"}, {Status: 402, Slug: "payment-required"}, {Status: 402, Slug: "unpriced_model"},
+				{Status: 403, Slug: "no_credential"}, {Status: 404, Slug: "not-found"}, {Status: 409, Slug: "repo_not_enabled"},
 				{Status: 422, Slug: "model_unavailable"}, {Status: 503, Slug: "provider_unavailable"},
 			},
 			Summary: "Ask about a repository's code; an answer has citations, or is refused",
@@ -32,7 +32,7 @@ func (s *Service) Ops() []op.Op {
 			s.ask),
 		op.New(op.Row{ID: "project.answers", Method: "GET", Path: "/v1/repos/{owner}/{repo}/answers", Group: group,
 			Rule: policy.Require(policy.ReadRepos), Paging: &op.Paging{Default: 5, Max: 100},
-			Refuses: []op.Refusal{{Status: 409, Slug: "repo_not_enabled"}, {Status: 409, Slug: "plan_does_not_cover"}},
+			Refuses: []op.Refusal{{Status: 402, Slug: "payment-required"}, {Status: 409, Slug: "repo_not_enabled"}},
 			Summary: "Your own last answers about a repository, newest first, and where their lines are now",
 			Doc: "The last 50 answers that were not refused are kept for whoever asked, and for nobody else. Each citation is looked for at the " +
 				"head of the default branch, anew at each call."},

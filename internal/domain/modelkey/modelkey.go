@@ -50,7 +50,7 @@ type BillingKey struct {
 	Masked         string       `json:"masked" example:"…4f2a" doc:"its last characters, to tell it by"`
 	BaseURL        *string      `json:"base_url" format:"uri" example:"null" doc:"address of the provider compatible; null for the others"`
 	Kind           string       `json:"kind" enum:"metered,subscription" doc:"metered: each call costs; subscription: calls are paid for otherwise"`
-	Capacity       *int64       `json:"capacity" example:"8" doc:"calls at once over the key, shared evenly by the nodes; further ones go over another key or wait; null: no limit is known"`
+	Capacity       *int64       `json:"capacity" example:"8" doc:"calls at once over the key, over all nodes together; further ones go over another key or wait; null: no limit is known"`
 	Priority       int64        `json:"priority" example:"100" doc:"the lowest is used first"`
 	Status         string       `json:"status" enum:"unverified,ok,failing" example:"ok" doc:"unverified, ok or failing; one that is failing is used where no other fits, and is ok once it works"`
 	Price          *ModelPrice  `json:"price" doc:"of whatever is called over it; null: what the price tables say"`

@@ -57,7 +57,7 @@ func (s *Service) personalOps() []op.Op {
 		op.New(op.Row{
 			ID: "self.key_capacity_set", Method: "PATCH", Path: "/v1/me/keys/{id}/capacity", Group: selfGroup, Rule: mine,
 			Summary: "Say how many calls at once go over one of the caller's keys; null clears it",
-			Doc:     "On each node of the server. Further calls go over another key, or wait. Holds from the next call on.",
+			Doc:     "Over all nodes of the server together. Further calls go over another key, or wait. Holds from the next call on.",
 		}, s.capacitySet(personal)),
 		op.New(op.Row{
 			ID: "self.key_priority_set", Method: "PATCH", Path: "/v1/me/keys/{id}/priority", Group: selfGroup, Rule: mine,

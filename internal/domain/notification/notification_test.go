@@ -217,30 +217,6 @@ func TestCollapse(t *testing.T) {
 	})
 }
 
-// In quiet hours mails wait for the morning, those of urgent kinds excepted.
-func TestQuiet(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(p *post) {
-		p.set("bob", setIn{Quiet: new("22:00-07:00 Europe/Berlin")})
-		p.now = time.Date(2026, 3, 2, 22, 30, 0, 0, time.UTC) // 23:30 in Berlin
-		p.tell(waits("t1"))
-		if len(p.letters) != 0 || len(p.inbox("bob")) != 1 {
-			p.t.Fatalf("at night: %+v", p.letters)
-		}
-		urgent := waits("e1")
-		urgent.Kind, urgent.Noun = Escalation, "escalation"
-		p.tell(urgent)
-		if len(p.letters) != 1 || !strings.Contains(p.letters[0].Subject, "Failed") {
-			p.t.Errorf("urgent: %+v", p.letters)
-		}
-		p.now = time.Date(2026, 3, 3, 6, 0, 0, 0, time.UTC)
-		p.send()
-		if len(p.letters) != 2 {
-			p.t.Errorf("in the morning: %d mails", len(p.letters))
-		}
-	})
-}
-
 // Who leaves the account in the night, or is suspended, gets no mail of it in the morning.
 func TestQuietUntilGone(t *testing.T) {
 	t.Parallel()

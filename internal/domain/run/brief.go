@@ -87,6 +87,11 @@ func brief(t *task.Row, repo task.Repo, saved, mute bool, notes []string) string
 			headHandoffs)
 		p("%q (what only a person can give).\n", headAccess)
 	}
+	if t.Kind == task.KindDevops {
+		p("   Begin it with one line that sums it up. The work is on how the repository is built, checked and delivered: its pipelines, ")
+		p("images, scripts and settings. Change files alone: touch nothing that is deployed, and no account of a service. Name secrets, never their ")
+		p("values, and say what people have to do before and after the change is merged.\n")
+	}
 	if t.ResultSchema != nil {
 		p("   End the report with one fenced json block that is valid under this JSON Schema:\n\n```json\n%s\n```\n", *t.ResultSchema)
 	}

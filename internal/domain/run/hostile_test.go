@@ -58,8 +58,7 @@ func TestHostileCalls(t *testing.T) {
 				e := protocol.Envelope{V: protocol.Version, Run: s, Attempt: 1}
 				for i, kind := range []string{s[:min(len(s), 100)], protocol.EventAccepted, protocol.EventPrepared, protocol.EventStarted,
 					protocol.EventPushed, protocol.EventParked,
-					protocol.EventResumed, protocol.EventAsk, protocol.EventBlocker, protocol.EventUsage, protocol.EventMessage,
-					protocol.EventArtifact} {
+					protocol.EventResumed, protocol.EventAsk, protocol.EventBlocker, protocol.EventUsage, protocol.EventMessage} {
 					e.Events = append(e.Events, protocol.Event{Seq: int64(i) + 1, T: math.MinInt64, Mono: math.MaxInt64, Kind: kind,
 						Data: json.RawMessage(data)})
 				}

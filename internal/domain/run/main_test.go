@@ -100,7 +100,7 @@ func (f *fixture) serve(d *db.DB) {
 	f.Service = New(Needs{DB: d, Hub: hub, Tasks: tasks, Queue: queue, Bus: f.others, Logger: slog.New(slog.DiscardHandler),
 		GatewayURL: "http://gateway",
 		CommitName: "Yardmaster", CommitEmail: "agent@example.com",
-		Setup: f.others, Boxes: f.others, Vault: f.others, Branches: f.others, Settler: f.others, Asks: f.others})
+		Setup: f.others, Boxes: f.others, Vault: f.others, Branches: f.others, Settler: f.others, Asks: f.others, Artifacts: f.others})
 }
 
 // tenant returns the fixture with a new account.

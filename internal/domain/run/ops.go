@@ -278,24 +278,35 @@ func chosen(tx *db.Tx, t *task.Row, runID string) (*Row, error) {
 	return nil, nil
 }
 
+// Artifact names an artifact of a task.
+type Artifact struct {
+	_           struct{}  `doc:"An artifact of a task, by reference: artifact.get has its bytes." schema:"TaskArtifact"`
+	ID          string    `json:"id" format:"uuid" doc:"id of the artifact"`
+	RunID       *string   `json:"run_id" format:"uuid" doc:"the try that stored it; null: none did"`
+	Name        string    `json:"name" example:"coverage.txt" doc:"name of the file"`
+	ContentType string    `json:"content_type" example:"text/plain" doc:"media type, as whoever stored it says"`
+	Size        int64     `json:"size" example:"48211" doc:"in bytes"`
+	CreatedAt   time.Time `json:"created_at" doc:"when it was recorded"`
+}
+
 // TaskResult is the result of a task, derived from its stored events. Report is
 // the newest run's; artifacts are those of all tries.
 type TaskResult struct {
-	_             struct{}          `doc:"What a task delivered, over all its tries." schema:"TaskResult"`
-	TaskID        string            `json:"task_id" format:"uuid" doc:"id of the task"`
-	RunID         *string           `json:"run_id" format:"uuid" doc:"the newest try, whose report it is; null before the first"`
-	Status        task.Status       `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" example:"completed" doc:"state of the task"`
-	Report        *string           `json:"report" example:"The footer now computes the year." doc:"markdown; null when nothing was delivered yet"`
-	ReportMD      string            `json:"report_md" enum:"report_md,final_turn,none" doc:"where the report comes from: a report file, the closing words of the agent, or none"`
-	ReportMissing bool              `json:"report_missing" example:"false" doc:"whether the newest run failed because it delivered nothing"`
-	Artifacts     []json.RawMessage `json:"artifacts" doc:"by reference; empty until boxes store artifacts, which none does yet"`
-	RawTasks      []RawTask         `json:"raw_tasks" doc:"what the tries filed"`
-	AskIDs        []string          `json:"ask_ids" format:"uuid" doc:"the asks that came of it"`
-	Blocker       *DeclaredBlocker  `json:"blocker" example:"null" doc:"the newest that a try declared; null when none did"`
-	Devops        *string           `json:"devops" example:"null" doc:"summary of the devops lane; always null: there is no such lane yet"`
-	ScoutContext  *ScoutContext     `json:"scout_context" example:"null" doc:"what a survey found; null for other kinds, and before its report"`
-	Result        json.RawMessage   `json:"result" example:"null" doc:"what the report ends with, valid under the task's result_schema; null without"`
-	RunsSeen      int64             `json:"runs_seen" doc:"how many tries there were; above 1 it was retried"`
+	_             struct{}         `doc:"What a task delivered, over all its tries." schema:"TaskResult"`
+	TaskID        string           `json:"task_id" format:"uuid" doc:"id of the task"`
+	RunID         *string          `json:"run_id" format:"uuid" doc:"the newest try, whose report it is; null before the first"`
+	Status        task.Status      `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" example:"completed" doc:"state of the task"`
+	Report        *string          `json:"report" example:"The footer now computes the year." doc:"markdown; null when nothing was delivered yet"`
+	ReportMD      string           `json:"report_md" enum:"report_md,final_turn,none" doc:"where the report comes from: a report file, the closing words of the agent, or none"`
+	ReportMissing bool             `json:"report_missing" example:"false" doc:"whether the newest run failed because it delivered nothing"`
+	Artifacts     []Artifact       `json:"artifacts" doc:"by reference: those of all tries whose bytes are there, the newest 200, newest first"`
+	RawTasks      []RawTask        `json:"raw_tasks" doc:"what the tries filed"`
+	AskIDs        []string         `json:"ask_ids" format:"uuid" doc:"the asks that came of it"`
+	Blocker       *DeclaredBlocker `json:"blocker" example:"null" doc:"the newest that a try declared; null when none did"`
+	Devops        *string          `json:"devops" example:"null" doc:"one line that sums the report of a task of kind devops up; null for other kinds, and before its report"`
+	ScoutContext  *ScoutContext    `json:"scout_context" example:"null" doc:"what a survey found; null for other kinds, and before its report"`
+	Result        json.RawMessage  `json:"result" example:"null" doc:"what the report ends with, valid under the task's result_schema; null without"`
+	RunsSeen      int64            `json:"runs_seen" doc:"how many tries there were; above 1 it was retried"`
 
 	LeftOut []protocol.LeftOut `json:"left_out" doc:"what the agent of the newest try made and the work does not have"`
 }
@@ -306,7 +317,7 @@ func (s *Service) result(ctx context.Context, in idIn) (out TaskResult, err erro
 		if err != nil {
 			return err
 		}
-		out = TaskResult{TaskID: t.ID, Status: t.Status, ReportMD: "none", Artifacts: []json.RawMessage{}, RawTasks: []RawTask{},
+		out = TaskResult{TaskID: t.ID, Status: t.Status, ReportMD: "none", Artifacts: []Artifact{}, RawTasks: []RawTask{},
 			AskIDs: []string{}, LeftOut: []protocol.LeftOut{}}
 		runs, err := selectAttempts.All(tx, tx.Account, t.ID)
 		if err != nil {
@@ -331,14 +342,15 @@ func (s *Service) result(ctx context.Context, in idIn) (out TaskResult, err erro
 				}
 				out.ScoutContext = survey(repo.FullName(), *r.Report)
 			}
+			if t.Kind == task.KindDevops && r.Report != nil {
+				out.Devops = &survey("", *r.Report).Summary
+			}
 		}
-		stored, err := selectArtifacts.All(tx, tx.Account, t.ID)
-		for _, data := range stored {
-			out.Artifacts = append(out.Artifacts, json.RawMessage(data))
-		}
+		stored, err := s.Artifacts.OfTask(tx, t.ID)
 		if err != nil {
 			return err
 		}
+		out.Artifacts = append(out.Artifacts, stored...)
 		if err := s.foldDeclared(tx, &t, runs, &out); err != nil {
 			return err
 		}

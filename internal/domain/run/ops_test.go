@@ -151,7 +151,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("before: %v", got)
 		}
 		st := f.claim(f.boxes[0])
-		f.mustSay(f.boxes[0], st, 1, append(started(), ev(protocol.EventArtifact, map[string]string{"id": "art"}),
+		f.mustSay(f.boxes[0], st, 1, append(started(),
 			finished(protocol.Finished{State: protocol.Succeeded}))...)
 		if got := f.get(path, 200); got["report_missing"] != true {
 			t.Errorf("without a report: %v", got)
@@ -169,6 +169,30 @@ func TestReport(t *testing.T) {
 			fmt.Sprint(scout["split_hints"]) != "[api first then web]" || scout["summary"] != "Login lives in auth" || len(files) != 1 ||
 			fmt.Sprint(files[0].(map[string]any)["citations"]) != "[auth/login.go:12 auth/login.go:40-44]" {
 			t.Errorf("report %v", got)
+		}
+	})
+}
+
+// What a task of the kind devops did is summed up, and its agent is told to; others have no
+// such summary.
+func TestDevopsLane(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		for kind, want := range map[string]any{task.KindDevops: "The image is built once", task.KindWork: nil} {
+			taskID := f.create(kind)
+			st := f.claim(f.boxes[0])
+			if told := strings.Contains(st.Prompt, "built, checked and delivered"); told != (want != nil) {
+				t.Errorf("%s is told of its lane: %v", kind, told)
+			}
+			path := "/v1/tasks/" + taskID + "/report"
+			if got := f.get(path, 200); got["devops"] != nil {
+				t.Errorf("%s has the summary %v before a report", kind, got["devops"])
+			}
+			f.mustSay(f.boxes[0], st, 1, append(started(), finished(protocol.Finished{State: protocol.Succeeded, ReportBy: "report_md",
+				Report: "# The image is built once\n\nNot twice."}))...)
+			if got := f.get(path, 200); got["devops"] != want {
+				t.Errorf("%s has the summary %v, not %v", kind, got["devops"], want)
+			}
 		}
 	})
 }

@@ -182,6 +182,12 @@ type Settler interface {
 	Settle(tx *db.Tx, t *task.Row, r *Row, f Ending) (settled bool, err error)
 }
 
+// Artifacts finds what runs have stored besides code.
+type Artifacts interface {
+	// OfTask lists the artifacts of a task of tx.Account whose bytes are there, newest first.
+	OfTask(tx *db.Tx, taskID string) ([]Artifact, error)
+}
+
 // Asks finds the asks that agents filed.
 type Asks interface {
 	// OfRuns lists the ids of the asks that runs filed.
@@ -206,12 +212,13 @@ type Needs struct {
 	CommitName  string // author of the agents' commits
 	CommitEmail string
 
-	Setup    Setup
-	Boxes    Boxes
-	Vault    Vault
-	Branches Branches
-	Settler  Settler
-	Asks     Asks
+	Setup     Setup
+	Boxes     Boxes
+	Vault     Vault
+	Branches  Branches
+	Settler   Settler
+	Asks      Asks
+	Artifacts Artifacts
 }
 
 // Service holds the runs.

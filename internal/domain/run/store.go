@@ -129,10 +129,6 @@ var (
 		ORDER BY e.seq LIMIT 100`)
 	wasCut = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM run_events WHERE run_id = $1 AND kind = 'output.truncated')`)
 
-	// selectArtifacts reads the artifacts of all tries of a task.
-	selectArtifacts = db.Q[string](`SELECT e.data FROM runs r JOIN run_events e ON e.run_id = r.id AND e.kind = 'artifact.stored'
-		WHERE r.account_id = $1 AND r.task_id = $2 ORDER BY r.created_at, e.seq`)
-
 	// selectMessages reads the events of the messages to a run, oldest first.
 	selectMessages = db.Q[string](`SELECT data FROM run_events WHERE run_id = $1 AND kind = 'user.message' ORDER BY seq`)
 	countDeclared  = db.Q[int64](`SELECT COUNT(*) FROM run_events WHERE run_id = $1 AND seq <= $2

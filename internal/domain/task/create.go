@@ -37,7 +37,7 @@ type createIn struct {
 	Title        string            `json:"title" minLength:"1" maxLength:"200" doc:"one line; the branch of the task is named after it"`
 	Problem      string            `json:"problem" minLength:"1" maxLength:"20000" example:"The footer shows last year. Compute the year when the page is rendered." doc:"what is to be done and why, in words: all the agent is told; links alone are refused"`
 	Sink         string            `json:"sink,omitempty" enum:"queued,direct,gh,linear" doc:"queued unless given; direct goes to the head of the queue; gh opens an issue at the code host and queues nothing: 422 sink-not-configured if that keeps no issues; linear opens one at Linear and queues nothing: 422 sink-not-configured unless integration.linear_set has given a key"`
-	Kind         string            `json:"kind,omitempty" enum:"work,scout,setup,kb,devops" doc:"work unless given; kb proposes texts for the pages that problem names in backticks; devops is not available yet: 422 kind-not-available"`
+	Kind         string            `json:"kind,omitempty" enum:"work,scout,setup,kb,devops" doc:"work unless given; kb proposes texts for the pages that problem names in backticks; devops is about how the repository is built, checked and delivered, and changes nothing that is deployed"`
 	Template     string            `json:"template,omitempty" maxLength:"100" example:"default" doc:"name of the agent template; unless given the repository's, else the server's default"`
 	Priority     *int64            `json:"priority,omitempty" minimum:"0" maximum:"100" doc:"higher is claimed first; 50 unless given, 100 with sink direct"`
 	Confidence   *float64          `json:"confidence,omitempty" minimum:"0" maximum:"1" example:"0.8" doc:"how sure the caller is that this is worth doing; below 0.5 a person is asked instead"`
@@ -78,10 +78,6 @@ func (s *Service) create(ctx context.Context, in createIn) (out Dispatched, err 
 		if codehost.OnlyLinks(in.Problem) {
 			return fault.New(fault.Unprocessable, "problem-is-only-link",
 				"The problem consists of links to issues or pull requests; say what is to be done, an agent cannot follow them.")
-		}
-		if in.Kind == KindDevops {
-			return fault.Newf(fault.Unprocessable, "kind-not-available",
-				"Tasks of kind %s do nothing of their own here yet; send work, scout, setup or kb.", in.Kind)
 		}
 		if in.Confidence != nil && *in.Confidence < minConfidence {
 			out, err = escalate(tx, repo, &in)

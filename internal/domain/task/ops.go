@@ -25,7 +25,7 @@ func (s *Service) Ops() []op.Op {
 			Doc:     "Puts the task into the queue of an enabled repository and answers its place there; a box claims it when nothing holds it back. With confidence below 0.5 no task is made: an escalation asks a person instead, kind is escalated and task_id null. Refused when the account has no seat, when the queue is full, and when the problem is nothing but links to issues or pull requests, which an agent cannot follow.",
 			Refuses: []op.Refusal{{Status: 403, Slug: "no-capacity"}, {Status: 404, Slug: "not-found"},
 				{Status: 409, Slug: "repo_disabled"}, {Status: 422, Slug: "problem-is-only-link"},
-				{Status: 422, Slug: "sink-not-configured"}, {Status: 422, Slug: "kind-not-available"}, {Status: 429, Slug: "queue-full"}}},
+				{Status: 422, Slug: "sink-not-configured"}, {Status: 429, Slug: "queue-full"}}},
 			s.create),
 		op.New(op.Row{ID: "project.setup", Method: "POST", Path: "/v1/repos/{owner}/{repo}/setup", Group: "Repositories", Rule: write,
 			Status:  202,

@@ -162,7 +162,7 @@ var edges = map[string]string{
 	"proof/chance":   "",
 	"proof/browser":  "proof/patience",
 	"proof/loopback": "",
-	"proof/program":  "", "proof/till": "",
+	"proof/program":  "", "proof/till": "", "proof/writers": "",
 	"proof/odd":      "",
 	"proof/bundle":   "proof/npm",
 	"proof/parts":    "proof/browser proof/npm",

@@ -212,7 +212,13 @@ function Fields(p: { triage: boolean; wrong: Wrong; draft: Draft; close: () => v
       {!triage && (
         <details open={["kind", "priority", "budget", "template"].some((k) => had(k) || wrong(k) || wrong(k + "_usd"))}>
           <summary>More</summary>
-          <Choice name="kind" label="Kind" wrong={wrong} value={had("kind")} all={[["", "work"], "scout", "setup"]} />
+          <Choice
+            name="kind"
+            label="Kind"
+            wrong={wrong}
+            value={had("kind")}
+            all={[["", "work"], "scout", "setup", "devops"]}
+          />
           <Text
             name="priority"
             label="Priority"
