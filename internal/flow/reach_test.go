@@ -152,7 +152,9 @@ func TestWhoseTextARunHas(t *testing.T) {
 				seed.Run{ID: "merged", Account: "acme", Task: "below", Repo: "web", Box: "b"})
 			_, right := seed.GiveRight.Exec(tx, "merged", fleet.Gift)
 			err = errors.Join(err, right)
-			for on, below := range map[string]string{onGift.ID: gift.ID, onGiftToo.ID: onGift.ID, onTheirs.ID: theirs.ID, onMerged.ID: "below"} {
+			for on, below := range map[string]string{
+				onGift.ID: gift.ID, onGiftToo.ID: onGift.ID, onTheirs.ID: theirs.ID, onMerged.ID: "below",
+			} {
 				_, failed := seed.SetStackedOn.Exec(tx, on, below)
 				err = errors.Join(err, failed)
 			}
