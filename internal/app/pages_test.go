@@ -33,7 +33,9 @@ func TestEveryPageSaysWhereItsFormsLead(t *testing.T) {
 				page(o.ID, y.send(o.Method, filled(o, nil), "", "", form...))
 			}
 		}
-		for _, path := range []string{"/", "/nothing", "/ui/", "/ui/tasks", "/ui/docs/security", "/device", "/v1/openapi", "/problems/not-found"} {
+		for _, path := range []string{
+			"/", "/nothing", "/ui/", "/ui/tasks", "/ui/docs/security", "/device", "/v1/openapi", "/problems/not-found",
+		} {
 			page(path, y.send("GET", path, "", "", header...))
 		}
 	}
