@@ -21,7 +21,8 @@ var Parts = []Part{
 	{"Other systems", []string{"github", "sources", "webhooks", "notifications", "digests"}},
 	{"The server", []string{"install", "operating", "sizing", "configure", "backup", "limits", "nodes",
 		"proxies", "outside", "keys", "record", "people", "payment",
-		"observe", "metrics", "alerts", "trouble", "security", "scenarios", "chaos"}},
+		"observe", "metrics", "alerts", "trouble", "security",
+		"security-boxes", "security-agents", "security-doors", "scenarios", "chaos"}},
 }
 
 // Developers are the documents about the source.

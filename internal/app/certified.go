@@ -5,6 +5,7 @@ import (
 	"net"
 	"path/filepath"
 
+	"yardmaster/internal/api/held"
 	"yardmaster/internal/certificate"
 )
 
@@ -18,13 +19,19 @@ func (a *App) certified() (err error) {
 	default:
 		a.authority, err = certificate.NewACME(certificate.Authority{
 			Directory: a.cfg.ACME, Email: a.cfg.ACMEMail, Roots: a.cfg.ACMERoots, Name: a.cfg.CertifiedHost(), Base: a.base,
-			Folder: filepath.Join(a.cfg.Data, "acme"), Listen: a.listens, Plain: a.cfg.ACMEListen, Logger: a.log,
+			Folder: filepath.Join(a.cfg.Data, "acme"), Listen: a.listens, Plain: a.cfg.ACMEListen, Logger: a.log, Limited: fewAtOnce,
 		})
 		if err == nil {
 			a.secure = a.authority.TLS()
 		}
 	}
 	return err
+}
+
+// fewAtOnce keeps the connections of a listener few on which nobody is served but who certifies the
+// server, and who is led to it: beyond them the one that is open for the longest time is closed.
+func fewAtOnce(l net.Listener) net.Listener {
+	return held.NewConns(held.Limits{All: 256, PerAddress: 16}, nil, nil).Listener(l)
 }
 
 // secured is a listener that speaks TLS if the server does.

@@ -113,8 +113,17 @@ func (a *App) served() http.Handler {
 func (a *App) gitHooks(otherwise http.Handler) builtin.Hooks {
 	return builtin.Hooks{
 		Authorize: a.gitAccess, Create: a.parts.repo.Create, Room: a.parts.quota.PushRoom, Pushed: a.pushed, Otherwise: otherwise,
-		LFS: a.parts.lfs.Handler(objectDoor{a}),
+		Writes: a.pushes, LFS: a.parts.lfs.Handler(objectDoor{a}),
 	}
+}
+
+// pushes counts a push among the writes of its account. What runs that are under way push is
+// not counted, as nothing is that they report.
+func (a *App) pushes(ctx context.Context, access codehost.Access) error {
+	if strings.HasPrefix(access.Who, "run:") || access.Account == "" {
+		return nil
+	}
+	return a.calls.Wrote(ctx, access.Account)
 }
 
 // pushed is told of a push to the built-in host.

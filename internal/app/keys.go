@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"yardmaster/internal/bus"
@@ -144,18 +143,19 @@ func changeBusAuthority(ctx context.Context, d *db.DB, ring *seal.Keyring) error
 }
 
 // busTLS says how the listener for boxes proves itself: by a certificate of the bus's
-// own authority, by one from files, or, with neither, not at all.
-func busTLS(
-	ctx context.Context, d *db.DB, ring *seal.Keyring, c *config.Config, log *slog.Logger,
-) (own *bus.Authority, files *tls.Config, err error) {
+// own authority, by one from files or of the server, or, with none, not at all.
+func (a *App) busTLS(ctx context.Context) (own *bus.Authority, given *tls.Config, err error) {
 	switch {
-	case c.NATSClear():
-	case c.NATSCert != "":
-		files, err = certificate.FileTLS(c.NATSCert, c.NATSKey, log)
+	case a.cfg.NATSClear():
+	case a.cfg.NATSCert != "":
+		given, err = certificate.FileTLS(a.cfg.NATSCert, a.cfg.NATSKey, a.log)
+	case a.cfg.NATSCertified() && a.authority != nil:
+		given = a.authority.TLS()
+		given.NextProtos = nil // who connects is no browser
 	default:
-		own, err = busAuthority(ctx, d, ring)
+		own, err = busAuthority(ctx, a.db, a.ring)
 	}
-	return own, files, err
+	return own, given, err
 }
 
 // changeBusKeys puts other NATS seeds in the place of those in the database.

@@ -182,7 +182,7 @@ func (a *App) startBus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	own, files, err := busTLS(ctx, a.db, a.ring, a.cfg, a.log)
+	own, given, err := a.busTLS(ctx)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (a *App) startBus(ctx context.Context) error {
 	}
 	return listen(ctx, a.db, a.cfg, a.log, func(listen string) (string, error) {
 		var err error
-		a.bus, err = bus.Start(ctx, bus.Config{Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Authority: own, TLS: files,
+		a.bus, err = bus.Start(ctx, bus.Config{Listen: listen, URL: a.cfg.NATSURL, Keys: keys, Authority: own, TLS: given,
 			Owner: owner, Logger: a.log, Connections: busConnections(rlimit.Files()),
 			Cluster: cluster, Observe: a.watching.boxCalls()})
 		if err != nil {

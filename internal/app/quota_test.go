@@ -175,6 +175,9 @@ func TestFullAccountBesideAnother(t *testing.T) {
 				t.Errorf("another credential of the account: %d, and %d were refused", a.StatusCode, refused)
 			}
 			y.send("PUT", "/v1/account/zone", beside, `{"zone": "UTC"}`).want(200)
+			if got := refusal("late", "a"); !strings.Contains(got, "that write, with all credentials of this account") {
+				t.Errorf("a push is counted apart: %s", got)
+			}
 
 			set(`"git_bytes": null, "repos": null`)
 			y.push("acme/third", map[string]string{"a": "a"})

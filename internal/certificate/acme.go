@@ -27,6 +27,8 @@ type Authority struct {
 	Listen           string // the server's listener, which is port 443 of the name where there is no other way
 	Plain            string // host:port of port 80 of the name; empty: nothing listens there
 	Logger           *slog.Logger
+	// Limited keeps the connections to Plain few.
+	Limited func(net.Listener) net.Listener
 }
 
 // ACME is a certificate that an authority gives. It is kept in a folder, and renewed when a third of
@@ -125,7 +127,7 @@ func (a *ACME) Loop(ctx context.Context) error {
 		}
 		plain = &http.Server{Handler: a.issuer.HTTPChallengeHandler(http.HandlerFunc(a.lead)), ReadHeaderTimeout: 10 * time.Second,
 			IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.Logger.Handler(), slog.LevelDebug)}
-		go func() { ended <- plain.Serve(l) }()
+		go func() { ended <- plain.Serve(a.Limited(l)) }()
 		defer plain.Close()
 	}
 	if err := a.config.ManageAsync(ctx, []string{a.Name}); err != nil && ctx.Err() == nil {

@@ -11,6 +11,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/big"
@@ -163,7 +164,8 @@ func start(t *testing.T, name string, l net.Listener, a *authority.Authority, fo
 		n.plain = "127.0.0.1:" + strconv.Itoa(plain)
 	}
 	s, err := NewACME(Authority{Directory: a.Directory, Roots: a.Trust, Email: "ops@example.com", Name: name, Base: "https://" + name,
-		Folder: folder, Listen: n.address, Plain: n.plain, Logger: slog.New(slog.NewTextHandler(n.log, nil))})
+		Folder: folder, Listen: n.address, Plain: n.plain, Logger: slog.New(slog.NewTextHandler(n.log, nil)),
+		Limited: func(l net.Listener) net.Listener { fmt.Fprintln(n.log, "limited:", l.Addr()); return l }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,6 +215,9 @@ func TestACME(t *testing.T) {
 			certified(n)
 			if plain != 0 {
 				leads(t, n)
+				if !n.log.has("limited: " + n.plain) {
+					t.Error("as many connections without TLS as come")
+				}
 			}
 			orders := a.Orders.Load()
 			n.stop()

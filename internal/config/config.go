@@ -41,7 +41,7 @@ type Config struct {
 	ACMERoots      string        `key:"acme-roots" doc:"file with certificates by which the authority's own address is trusted, in PEM; those of the machine when empty"`
 	NATSListen     string        `key:"nats-listen" default:"127.0.0.1:0" doc:"host:port that boxes connect to; port 0 takes a free one and keeps it"`
 	NATSURL        string        `key:"nats-url" doc:"address boxes reach NATS at (nats://HOST:PORT), or several with commas; derived from nats-listen when empty"`
-	NATSTLS        string        `key:"nats-tls" default:"auto" doc:"auto, on or off: whether boxes connect over TLS; auto, they do unless nats-listen and nats-url are on this machine"`
+	NATSTLS        string        `key:"nats-tls" default:"auto" doc:"auto, on, acme or off: whether boxes connect over TLS; auto, they do unless nats-listen and nats-url are on this machine; acme, with what acme has certified"`
 	NATSCert       string        `key:"nats-tls-cert" doc:"file with the certificate of nats-listen and those above it, in PEM; when empty, the server signs one that its boxes know"`
 	NATSKey        string        `key:"nats-tls-key" doc:"file with the key of that certificate, in PEM"`
 	NATSInsecure   string        `key:"nats-insecure" default:"off" doc:"on or off; on, nats-tls may be off although boxes connect from other machines"`

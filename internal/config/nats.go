@@ -22,8 +22,12 @@ func (c *Config) settleNATS() error {
 	}
 	switch c.NATSTLS {
 	case "auto", "on", "off":
+	case acme:
+		if err := c.settleCertifiedNATS(); err != nil {
+			return fmt.Errorf("nats-tls (from %s): is acme, and %w", c.sources["nats-tls"], err)
+		}
 	default:
-		return fmt.Errorf("nats-tls (from %s): %q is none of auto, on, off", c.sources["nats-tls"], c.NATSTLS)
+		return fmt.Errorf("nats-tls (from %s): %q is none of auto, on, acme, off", c.sources["nats-tls"], c.NATSTLS)
 	}
 	if c.NATSInsecure != "on" && c.NATSInsecure != "off" {
 		return fmt.Errorf("nats-insecure (from %s): %q is neither on nor off", c.sources["nats-insecure"], c.NATSInsecure)
@@ -46,6 +50,33 @@ func (c *Config) settleNATS() error {
 	}
 	return nil
 }
+
+// acme is the value of nats-tls by which the bus has the certificate of the server.
+const acme = "acme"
+
+// settleCertifiedNATS checks that boxes connect to the name that an authority certifies.
+func (c *Config) settleCertifiedNATS() error {
+	host := c.CertifiedHost()
+	switch {
+	case c.ACME == "off":
+		return errors.New("acme is off: nobody certifies the server")
+	case c.NATSCert != "":
+		return errors.New("nats-tls-cert is another certificate: leave one of them out")
+	case c.NATSURL == "":
+		_, port, err := net.SplitHostPort(c.NATSListen)
+		c.NATSURL = "tls://" + net.JoinHostPort(host, port)
+		return err
+	}
+	for address := range strings.SplitSeq(c.NATSURL, ",") {
+		if u, err := url.Parse(address); err != nil || u.Hostname() != host {
+			return fmt.Errorf("%s of nats-url has not the host of base-url, which is certified", address)
+		}
+	}
+	return nil
+}
+
+// NATSCertified tells whether the bus has the certificate of the server, from an authority.
+func (c *Config) NATSCertified() bool { return c.NATSTLS == acme }
 
 // settleNATSURL writes the addresses of NATSURL as scheme://host:port, with commas between
 // and nothing else. All have one scheme, because a box has one way to connect.
@@ -92,7 +123,7 @@ func (c *Config) settleNATSURL() error {
 // itself as long as they connect on this machine alone.
 func (c *Config) NATSClear() bool {
 	where, _ := c.natsElsewhere()
-	return c.NATSTLS == "off" || c.NATSTLS != "on" && c.NATSCert == "" && where == ""
+	return c.NATSTLS == "off" || c.NATSTLS == "auto" && c.NATSCert == "" && where == ""
 }
 
 // natsElsewhere is the setting by which boxes of other machines connect, and what it is;

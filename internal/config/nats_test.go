@@ -10,7 +10,7 @@ import (
 func TestBoxesConnectOverTLS(t *testing.T) {
 	t.Parallel()
 	env := environment(map[string]string{"YARDMASTER_DATA": t.TempDir()})
-	const refused = "would cross the network in the clear"
+	const refused, certified = "would cross the network in the clear", "--base-url=https://yard.example.com --acme=on "
 	for _, c := range []struct {
 		args  string
 		clear bool
@@ -44,7 +44,14 @@ func TestBoxesConnectOverTLS(t *testing.T) {
 		{"--nats-tls=off --nats-listen=0.0.0.0:4222 --nats-url=tls://bus.example.com:4222", false, refused},
 		{"--nats-tls=off --nats-listen=0.0.0.0:4222 --nats-insecure=on", true, ""},
 		{"--nats-listen=0.0.0.0:4222 --nats-insecure=on", false, ""},
-		{"--nats-tls=perhaps", false, "none of auto, on, off"},
+		{"--nats-tls=perhaps", false, "none of auto, on, acme, off"},
+		{certified + "--nats-tls=acme", false, ""},
+		{certified + "--nats-tls=acme --nats-listen=0.0.0.0:4222", false, ""},
+		{certified + "--nats-tls=acme --nats-url=yard.example.com:4333", false, ""},
+		{certified + "--nats-tls=acme --nats-url=yard.example.com,bus.example.com", false, "has not the host of base-url"},
+		{certified + "--nats-tls=acme --nats-url=127.0.0.1:4222", false, "has not the host of base-url"},
+		{certified + "--nats-tls=acme --nats-tls-cert=c.pem --nats-tls-key=k.pem", false, "another certificate"},
+		{"--nats-tls=acme", false, "nobody certifies the server"},
 		{"--nats-insecure=yes", false, "neither on nor off"},
 		{"--nats-tls-cert=c.pem", false, "go together"},
 		{"--nats-tls-key=k.pem", false, "go together"},

@@ -47,9 +47,9 @@ func (g GitTokens) Attempt(ctx context.Context, token string) (out repo.Attempt,
 	return out, true, nil
 }
 
-// Borrows tells whether an attempt may read the submodules of its repository. One about a
-// fork may not: who wrote that could have it give them away. Nor may one on a box that another
-// account has lent: it gets what everybody may read.
+// Borrows tells whether an attempt may read the submodules of its repository. One that gets no
+// secrets may not: who wrote what it works on could have it give them away. Nor may one on a
+// box that another account has lent: it gets what everybody may read.
 func (GitTokens) Borrows(tx *db.Tx, a repo.Attempt) (bool, error) {
 	if a.Lent {
 		return false, nil
@@ -58,8 +58,8 @@ func (GitTokens) Borrows(tx *db.Tx, a repo.Attempt) (bool, error) {
 	if err != nil || !ok {
 		return false, err
 	}
-	fork, err := ofFork(tx, &t)
-	return !fork, err
+	without, err := withoutSecrets(tx, &t)
+	return !without, err
 }
 
 // Holders implements repo.Holders.

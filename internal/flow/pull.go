@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/repo"
+	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/template"
 )
@@ -155,6 +156,11 @@ func (PullTasks) Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error) {
 // merged; dropped tells that it will not be.
 func (PullTasks) Unmerged(tx *db.Tx, taskID string) (on string, dropped bool, err error) {
 	return task.Unmerged(tx, taskID)
+}
+
+// ByLent tells whether a lent box has had a hand in a pull request.
+func (PullTasks) ByLent(tx *db.Tx, taskID, prID string) (bool, error) {
+	return run.ByLent(tx, taskID, &prID)
 }
 
 // asker is the person whose work a task is, for the tasks that look after it.

@@ -31,9 +31,10 @@ func served(tx *db.Tx, t *task.Row) (task.Row, error) {
 }
 
 // textOf tells whose text a run of a task is given. Strangers wrote what another system
-// delivered and what was said in an issue by somebody who may not write to the
-// repository; what follows from that by asks, plans and pull requests is theirs, too. Whose
-// heads are in a group of a merge queue, nobody asks.
+// delivered, what was said in an issue by somebody who may not write to the repository, and
+// what a box has handed in that another account has lent; what follows from that by asks,
+// plans and pull requests is theirs, too. Whose heads are in a group of a merge queue, nobody
+// asks.
 func textOf(tx *db.Tx, t *task.Row) (out reach.Text, err error) {
 	err = tx.As(t.AccountID, func() error {
 		if fork, err := ofFork(tx, t); err != nil || fork {
@@ -45,8 +46,8 @@ func textOf(tx *db.Tx, t *task.Row) (out reach.Text, err error) {
 			return err
 		}
 		theirs := t.Kind == task.KindCI && t.PRID == nil
-		if work.AskID != nil && !theirs {
-			theirs, err = ask.OfStrangers(tx, *work.AskID)
+		if !theirs {
+			theirs, err = ofStrangers(tx, &work, t.PRID)
 		}
 		if out = reach.Account; theirs {
 			out = reach.Strangers
@@ -54,6 +55,44 @@ func textOf(tx *db.Tx, t *task.Row) (out reach.Text, err error) {
 		return err
 	})
 	return out, err
+}
+
+// ofStrangers tells whether strangers have a hand in some work of tx.Account that a task is for,
+// or in work on which it was begun before that is merged. prID is the pull request of that task.
+func ofStrangers(tx *db.Tx, work *task.Row, prID *string) (theirs bool, err error) {
+	all, err := builtOn(tx, work)
+	for i := range all {
+		if err != nil || theirs {
+			break
+		}
+		if all[i].AskID != nil {
+			theirs, err = ask.OfStrangers(tx, *all[i].AskID)
+		}
+	}
+	if err != nil || theirs {
+		return theirs, err
+	}
+	return byLent(tx, all, prID)
+}
+
+// deepest is how many tasks may be begun on one another for their chain to be looked at.
+const deepest = 50
+
+// builtOn is some work of tx.Account, and that on which it was begun and which is not merged.
+func builtOn(tx *db.Tx, work *task.Row) ([]task.Row, error) {
+	all := []task.Row{*work}
+	for last := work; last.StackedOn != nil && len(all) < deepest; last = &all[len(all)-1] {
+		on, _, err := task.Unmerged(tx, last.ID)
+		if err != nil || on == "" {
+			return all, err
+		}
+		below, ok, err := task.Get(tx, tx.Account, on)
+		if err != nil || !ok {
+			return all, err
+		}
+		all = append(all, below)
+	}
+	return all, nil
 }
 
 // Declares tells whether a run of a task declares anything at all.

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/blocker"
+	"yardmaster/internal/domain/fleet"
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
@@ -130,6 +132,67 @@ func TestWhoseTextARunHas(t *testing.T) {
 		} {
 			for _, kind := range []string{task.KindReview, task.KindCI, task.KindBabysit} {
 				given(kind+" of "+pr, w.task(func(sp *task.Spec) { sp.Kind, sp.PRID = kind, &pr }), want)
+			}
+		}
+		// What a lent box has had in its hands is the word of whoever runs it.
+		gift, here := w.task(of("person")), w.task(of("person"))
+		w.write(func(tx *db.Tx) error {
+			return errors.Join(seed.Add(tx, seed.Pull{ID: "gift", Account: "acme", Repo: "web", Task: &gift.ID, Number: 5},
+				seed.Pull{ID: "repaired", Account: "acme", Repo: "web", Task: &here.ID, Number: 6}, seed.Box{ID: "b", Account: "acme"},
+				seed.Run{ID: "lent", Account: "acme", Task: gift.ID, Repo: "web", Box: "b"}))
+		})
+		round := w.task(func(sp *task.Spec) { sp.Kind, sp.PRID = task.KindBabysit, new("repaired") })
+		w.write(func(tx *db.Tx) error {
+			return seed.Add(tx, seed.Run{ID: "lent round", Account: "acme", Task: round.ID, Repo: "web", Box: "b"})
+		})
+		onGift, onTheirs, onMerged := w.task(of("person")), w.task(of("person")), w.task(of("person"))
+		onGiftToo := w.task(of("person"))
+		w.write(func(tx *db.Tx) error {
+			err := seed.Add(tx, seed.Task{ID: "below", Account: "acme", Repo: "web", Status: "merged"},
+				seed.Run{ID: "merged", Account: "acme", Task: "below", Repo: "web", Box: "b"})
+			_, right := seed.GiveRight.Exec(tx, "merged", fleet.Gift)
+			err = errors.Join(err, right)
+			for on, below := range map[string]string{
+				onGift.ID: gift.ID, onGiftToo.ID: onGift.ID, onTheirs.ID: theirs.ID, onMerged.ID: "below",
+			} {
+				_, failed := seed.SetStackedOn.Exec(tx, on, below)
+				err = errors.Join(err, failed)
+			}
+			for _, made := range []*task.Row{&onGift, &onGiftToo, &onTheirs, &onMerged} {
+				again, _, failed := task.Get(tx, "acme", made.ID)
+				*made, err = again, errors.Join(err, failed)
+			}
+			return err
+		})
+		given("begun on work of strangers", onTheirs, reach.Strangers)
+		given("begun on merged work of a lent box", onMerged, reach.Account)
+		for _, right := range []string{fleet.Own, fleet.Shared, fleet.Consent, fleet.Gift} {
+			want := reach.Account
+			if right == fleet.Gift {
+				want = reach.Strangers
+			}
+			w.write(func(tx *db.Tx) error {
+				_, first := seed.GiveRight.Exec(tx, "lent", right)
+				_, second := seed.GiveRight.Exec(tx, "lent round", right)
+				return errors.Join(first, second)
+			})
+			given(right+" box", gift, want)
+			given("repaired by "+right+" box", round, want)
+			given("beside "+right+" box", here, reach.Account)
+			given("begun on the work of "+right+" box", onGift, want)
+			given("begun on that", onGiftToo, want)
+			for _, pr := range []string{"gift", "repaired"} {
+				for _, kind := range []string{task.KindReview, task.KindCI, task.KindBabysit} {
+					made := w.task(func(sp *task.Spec) { sp.Kind, sp.PRID = kind, &pr })
+					given(kind+" of what a "+right+" box made", made, want)
+					w.write(func(tx *db.Tx) error {
+						without, err := withoutSecrets(tx, &made)
+						if without != (want == reach.Strangers) {
+							t.Errorf("%s of what a %s box made: without secrets %t", kind, right, without)
+						}
+						return err
+					})
+				}
 			}
 		}
 		// What a run with such text asks for is theirs, too, also once a person has approved it.

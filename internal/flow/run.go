@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/blocker"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/fleet"
 	"yardmaster/internal/domain/kb"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/prompt"
@@ -96,11 +97,17 @@ func (s RunSetup) Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error) 
 	case task.KindWork, task.KindScout, task.KindSetup, task.KindBabysit, task.KindDevops:
 		notes = append(notes, "## What you learn\n\n"+kb.LearntBrief)
 	}
-	lent, err := s.Vaults.Usable(tx, t.RepoID)
+	if right, _, err := fleet.Holding(tx, boxID, t.AccountID); err != nil || right.Kind == fleet.Gift {
+		return notes, err
+	}
+	if without, err := withoutSecrets(tx, t); err != nil || without {
+		return notes, err
+	}
+	usable, err := s.Vaults.Usable(tx, t.RepoID)
 	if err != nil {
 		return nil, err
 	}
-	return append(notes, secretsNote(lent, serversOf(lent, r.Policy.MCPServers))), nil
+	return append(notes, secretsNote(usable, serversOf(usable, r.Policy.MCPServers))), nil
 }
 
 // Servers are the MCP servers that a run of the task may use.
@@ -109,11 +116,11 @@ func (s RunSetup) Servers(tx *db.Tx, t *task.Row) ([]protocol.MCPServer, error) 
 	if err != nil || !ok || len(r.Policy.MCPServers) == 0 {
 		return nil, err
 	}
-	if fork, err := ofFork(tx, t); err != nil || fork {
+	if without, err := withoutSecrets(tx, t); err != nil || without {
 		return nil, err
 	}
-	lent, err := s.Vaults.Usable(tx, t.RepoID)
-	return serversOf(lent, r.Policy.MCPServers), err
+	usable, err := s.Vaults.Usable(tx, t.RepoID)
+	return serversOf(usable, r.Policy.MCPServers), err
 }
 
 // Submodules are the repositories that a run of the task may read as submodules of its own.
@@ -123,8 +130,8 @@ func (s RunSetup) Submodules(tx *db.Tx, t *task.Row) (*protocol.Submodules, erro
 		return nil, err
 	}
 	out := &protocol.Submodules{Key: repo.Key(s.Hosts, r.HostRepo()), Known: []protocol.Module{}}
-	if fork, err := ofFork(tx, t); err != nil || fork {
-		out.Why = "work of a fork is given none, because whoever wrote it could have it give them away"
+	if without, err := withoutSecrets(tx, t); err != nil || without {
+		out.Why = "work of a fork, or of a box that another account has lent, is given none, because whoever wrote it could have it give them away"
 		return out, err
 	}
 	all, err := repo.Modules(tx, s.Hosts, t.RepoID)
@@ -134,11 +141,43 @@ func (s RunSetup) Submodules(tx *db.Tx, t *task.Row) (*protocol.Submodules, erro
 	return out, err
 }
 
-// ofFork tells whether a task works on what another repository has: then it gets no
-// secret, because whoever wrote that could have the agent give it away.
+// ofFork tells whether a task works on what another repository has.
 func ofFork(tx *db.Tx, t *task.Row) (bool, error) {
 	_, fork, err := standing(tx, t)
 	return fork, err
+}
+
+// withoutSecrets tells whether a task works on what is of a fork, or was handed in by a box
+// that another account has lent: then it gets no secret, because whoever wrote that could have
+// the agent, or the program of a check, give it away.
+func withoutSecrets(tx *db.Tx, t *task.Row) (without bool, err error) {
+	err = tx.As(t.AccountID, func() error {
+		if without, err = ofFork(tx, t); err != nil || without {
+			return err
+		}
+		work, err := served(tx, t)
+		if err != nil {
+			return err
+		}
+		all, err := builtOn(tx, &work)
+		if err == nil {
+			without, err = byLent(tx, all, t.PRID)
+		}
+		return err
+	})
+	return without, err
+}
+
+// byLent tells whether a lent box has had a run of some work, or of a task about its pull
+// request. prID is that of the first.
+func byLent(tx *db.Tx, work []task.Row, prID *string) (lent bool, err error) {
+	for i := 0; i < len(work) && err == nil && !lent; i++ {
+		if i > 0 {
+			prID = work[i].PRID
+		}
+		lent, err = run.ByLent(tx, work[i].ID, prID)
+	}
+	return lent, err
 }
 
 // RunVault is run.Vault.
@@ -150,7 +189,7 @@ func (v RunVault) ForRun(tx *db.Tx, repoID, taskID string) ([]protocol.Secret, e
 	if err != nil || !ok {
 		return nil, err
 	}
-	if fork, err := ofFork(tx, &t); err != nil || fork {
+	if without, err := withoutSecrets(tx, &t); err != nil || without {
 		return []protocol.Secret{}, err
 	}
 	return v.Vaults.ForRun(tx, repoID)

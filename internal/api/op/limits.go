@@ -91,22 +91,36 @@ func (p *Pipeline) admit(ctx context.Context, c *Call, account string) error {
 	if p.Quota == nil || !c.Changes || account == "" || c.Op.Rule.Scopes()&policy.OperatorOnly != 0 {
 		return nil
 	}
-	most, err := p.Quota.Writes(ctx, account)
+	state, err := p.wrote(ctx, account)
+	if state.Limit > 0 && (!c.counted || state.Tighter(c.state)) {
+		c.show(state)
+	}
 	if err != nil {
 		return err
 	}
-	if p.Limits != nil && most > 0 {
-		state, ok := p.Limits.Take(limit.Bucket{Name: "account", Who: account}, most)
-		if !c.counted || state.Tighter(c.state) {
-			c.show(state)
-		}
-		if !ok {
-			refusal := tooMany(state, "that write, with all credentials of this account,")
-			refusal.Detail += " An operator of the server can raise it."
-			return refusal
-		}
-	}
 	return p.Quota.Admit(ctx, account, c.Op, c.bytes())
+}
+
+// Wrote counts what writes beside the ops, such as a push, for its account, together with the
+// calls of it that write. It fails with fault.RateLimited.
+func (p *Pipeline) Wrote(ctx context.Context, account string) error {
+	_, err := p.wrote(ctx, account)
+	return err
+}
+
+// wrote is Wrote, and answers the state of the bucket; the zero State: there is no limit.
+func (p *Pipeline) wrote(ctx context.Context, account string) (state limit.State, err error) {
+	most, err := p.Quota.Writes(ctx, account)
+	if err != nil || p.Limits == nil || most <= 0 {
+		return state, err
+	}
+	state, ok := p.Limits.Take(limit.Bucket{Name: "account", Who: account}, most)
+	if !ok {
+		refusal := tooMany(state, "that write, with all credentials of this account,")
+		refusal.Detail += " An operator of the server can raise it."
+		return state, refusal
+	}
+	return state, nil
 }
 
 // bytes is the length of the inputs of a call; -1 if it is not known.

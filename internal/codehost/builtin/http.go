@@ -40,6 +40,10 @@ type Hooks struct {
 	// has more; a negative number: as many as it likes. Nil: there is no limit.
 	Room func(ctx context.Context, account string) (left int64, full string, err error)
 
+	// Writes counts a push for its account, beside its other writes, before it is judged. The
+	// client sees the detail of a fault.RateLimited. Nil: pushes are not counted.
+	Writes func(ctx context.Context, a codehost.Access) error
+
 	// Pushed is called after git has moved the refs and before the response ends;
 	// its context outlives the client's connection.
 	Pushed func(ctx context.Context, e codehost.PushEvent)

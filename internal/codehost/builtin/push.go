@@ -98,6 +98,18 @@ const tooLong = "a push may name some 70,000 branches and tags (8 MiB of names):
 // be pushed.
 func (q *request) judge(ctx context.Context, p smarthttp.Push) (map[string]string, error) {
 	reasons := make(map[string]string)
+	if q.hooks.Writes != nil {
+		err := q.hooks.Writes(ctx, q.access)
+		if !fault.IsKind(err, fault.RateLimited) && err != nil {
+			return nil, err
+		}
+		if err != nil {
+			for _, u := range p.Updates {
+				reasons[u.Ref] = fault.From(err).Detail
+			}
+			return reasons, nil
+		}
+	}
 	protected := ""
 	if q.exists {
 		branch, err := q.dir().DefaultBranch(ctx)

@@ -131,6 +131,25 @@ func TestWeakerRulesAreAskedAbout(t *testing.T) {
 	})
 }
 
+// What a lent box has had a hand in is merged by nobody but a person, although the policy lets
+// the rest be merged unasked.
+func TestWorkOfLentBoxesIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.rules(strictAuto)
+		y.lent = true
+		sha := y.branch("svc/a", func() { y.file("work", "1") })
+		pr := y.green("svc/a", sha)
+		y.pass(0)
+		y.wantActions(pr, "pending")
+		y.approve(pr, sha)
+		y.pass(0)
+		if got := y.pr(pr); got.State != Merged || *got.MergedBy != "user:ada" {
+			t.Errorf("after a person approved: %+v", got)
+		}
+	})
+}
+
 // A branch may change the policy in force without a change of the file itself.
 func TestWaysAroundTheRules(t *testing.T) {
 	t.Parallel()

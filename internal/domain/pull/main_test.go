@@ -65,6 +65,7 @@ type yard struct {
 	posting  time.Time // since when a review is being posted; the zero Time: none is
 	gone     bool      // tasks have gone on without their closed pull requests
 	below    string    // the dropped task on whose work all others were begun
+	lent     bool      // a lent box has had a hand in everything
 	ci       *ci.Service
 	queue    func(*db.Tx) (checkTask string, err error)
 	http     http.Handler
@@ -142,6 +143,8 @@ func (y tasks) Repair(_ *db.Tx, _ repo.Ref, r Round) (string, error) {
 func (y tasks) Reopen(tx *db.Tx, task, _ string) (bool, error) {
 	return !y.gone, y.tell("reopened")(tx, task)
 }
+
+func (y tasks) ByLent(*db.Tx, string, string) (bool, error) { return y.lent, nil }
 
 func (y tasks) Unmerged(*db.Tx, string) (string, bool, error) { return y.below, y.below != "", nil }
 

@@ -55,11 +55,31 @@ func (s *Service) look(tx *db.Tx, prID string) (m moving, ok bool, err error) {
 	if m.repo, _, err = repo.ByID(tx, m.RepoID); err != nil {
 		return m, false, err
 	}
+	if err := s.askOfLent(tx, &m); err != nil {
+		return m, false, err
+	}
 	if m.facts, err = s.factsOf(tx, m.repo, m.row); err != nil {
 		return m, false, err
 	}
 	m.step = nextOf(m.facts, rulesOf(m.repo))
 	return m, true, nil
+}
+
+// askOfLent has people asked about a merge that no policy file may leave to agents: one of what
+// a box has made, checked or reviewed that another account has lent.
+func (s *Service) askOfLent(tx *db.Tx, m *moving) error {
+	if m.repo.Policy.Merge.Mode != "auto" {
+		return nil
+	}
+	work := ""
+	if m.TaskID != nil {
+		work = *m.TaskID
+	}
+	lent, err := s.Tasks.ByLent(tx, work, m.ID)
+	if lent {
+		m.repo.Policy.Merge.Mode = "ask"
+	}
+	return err
 }
 
 // nextOf is the next step, beside that a merge queue lets go of an order which does not stand:

@@ -175,6 +175,9 @@ type Tasks interface {
 	// Unmerged answers the task on whose work the given task was begun, while that
 	// work is not merged, else ""; dropped tells that the work never will be.
 	Unmerged(tx *db.Tx, taskID string) (on string, dropped bool, err error)
+	// ByLent tells whether a box that another account has lent has had a run of a task, or
+	// of one about a pull request; taskID may be "".
+	ByLent(tx *db.Tx, taskID, prID string) (bool, error)
 	// Spent is what tasks have cost, with the repair of their pull requests, in
 	// micro-dollars by task.
 	Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error)

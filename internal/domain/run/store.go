@@ -110,6 +110,9 @@ var (
 
 	selectExpired = db.Q[lease](`SELECT id, account_id, task_id FROM runs WHERE ended_at IS NULL AND lease_expires_at < $1
 		ORDER BY lease_expires_at LIMIT 100`)
+	// byLent selects whether a run on a lent box was of a task, or of one about a pull request.
+	byLent = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM runs WHERE box_right = '` + fleet.Gift + `'
+		AND (task_id = $1 OR task_id IN (SELECT id FROM tasks WHERE pr_id = $2))) AS lent`)
 	// selectStrayed lists live runs whose boxes may not hold them any more.
 	selectStrayed      = db.Q[lease](`SELECT id, account_id, task_id FROM runs w WHERE ended_at IS NULL AND NOT ` + mayHold + ` LIMIT 100`)
 	selectStrayedOnBox = db.Q[lease](`SELECT id, account_id, task_id FROM runs w WHERE box_id = $1 AND ended_at IS NULL

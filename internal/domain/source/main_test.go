@@ -203,7 +203,11 @@ func (y *yard) send(s sending) (a answer) {
 	}
 	row := y.nodes[s.node].Ops()[0]
 	p := &op.Pipeline{BaseURL: "http://yard", Limits: s.limits}
-	got := p.Do(y.t.Context(), &op.Call{Op: &row, Request: op.Request{IP: s.ip}, Sent: op.Sent{
+	path := "" // which an answer names
+	if s.limits != nil {
+		path = "/v1/inbound/" + s.source
+	}
+	got := p.Do(y.t.Context(), &op.Call{Op: &row, Path: path, Request: op.Request{IP: s.ip}, Sent: op.Sent{
 		Texts: texts{s.source, s.headers}, Body: strings.NewReader(s.body), Length: s.length, ContentType: s.media,
 	}})
 	a.status, a.text = got.Status, string(got.Body)

@@ -263,6 +263,8 @@ var (
 	LetIn = db.S(`INSERT INTO account_floors (account_id, floors, outside_boxes, updated_at, updated_by) VALUES ($1, '{}', $2, 0, 'user:ada')
 		ON CONFLICT (account_id) DO UPDATE SET outside_boxes = excluded.outside_boxes`)
 	DropGifts = db.S(`DELETE FROM donations`)
+	// GiveRight says by what right the box of a run had it.
+	GiveRight = db.S(`UPDATE runs SET box_right = $2 WHERE id = $1`)
 	// LendBox gives a box of an account to a repository, or, for NULL, to the pool; TakeBoxBack ends that.
 	LendBox = db.S(`INSERT INTO donations (id, account_id, kind, repo_id, box_id, given_by, created_at)
 		VALUES (CAST($3 AS TEXT), $1, 'compute', $2, CAST($3 AS TEXT), 'user:ada', 0)`)
