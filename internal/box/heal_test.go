@@ -114,7 +114,8 @@ func TestDamagedCacheOfASubmoduleHeals(t *testing.T) {
 		_, f := p.finish(p.task(func(s *protocol.Start) {
 			repo = s.Repo
 			s.Kind, s.Agent, s.Branch, s.Command = "ci", "command", "", []string{"cat", "lib/README"}
-			s.Submodules = &protocol.Submodules{Key: "host/o/demo", Known: []protocol.Module{{Key: "host/o/lib", CloneURL: p.http.URL + "/git/lib.git"}}}
+			known := []protocol.Module{{Key: "host/o/lib", CloneURL: p.http.URL + "/git/lib.git"}}
+			s.Submodules = &protocol.Submodules{Key: "host/o/demo", Known: known}
 		}))
 		return f
 	}
@@ -146,7 +147,7 @@ func TestDamagedCacheOfASubmoduleHeals(t *testing.T) {
 	whole("after empty objects")
 	locked(func() error { return os.MkdirAll(filepath.Join(lock, "in the way"), 0o755) })
 	if f := check(); f.State != protocol.Failed || f.Kind != "checkout_failed" {
-		t.Errorf("finished %+v", f)
+		t.Fatalf("finished %+v", f)
 	}
 	p.until("the box says so", func() bool { return p.presence != nil && len(p.presence.UnfitFor) > 0 })
 	p.change(func() {
