@@ -353,7 +353,8 @@ func pointers(_ context.Context, r *repository) error {
 func letters(_ context.Context, r *repository) error {
 	for i, name := range []string{
 		"-n", "--help", ":(top)x", "a b", "a\nb", "'quoted'", "\"q\"", "$(touch x)", "*", "[a]", "~", "aux", "con.txt", "x.",
-		"gr\u00f6\u00dfe", "gro\u0308\u00dfe", "\U0001f600", "\u202eabc", strings.Repeat("n", 255), "deep/" + strings.Repeat("d/", 60) + "f",
+		"gr\u00f6\u00dfe", "gro\u0308\u00dfe", "\U0001f600", "\u202eabc", strings.Repeat("n", 255),
+		"deep/" + strings.Repeat("d/", 60) + "f",
 	} {
 		r.file(name, fmt.Sprint(i, "\n"))
 	}
@@ -454,7 +455,8 @@ const largeFile = 40 << 20
 // Large is a repository with so many bytes of files that do not pack, and the file Policy.
 func Large(size int64) Kind {
 	return Kind{Name: "large", make: func(_ context.Context, r *repository) error {
-		c := exec.CommandContext(r.ctx, "git", "-c", "core.compression=0", "-c", "pack.compression=0", "fast-import", "--quiet", "--depth=0")
+		c := exec.CommandContext(r.ctx, "git", "-c", "core.compression=0", "-c", "pack.compression=0",
+			"fast-import", "--quiet", "--depth=0")
 		c.Dir, c.Env = r.dir, r.env()
 		to, err := c.StdinPipe()
 		if err == nil {
