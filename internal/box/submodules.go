@@ -62,6 +62,9 @@ func inCacheOf(repo protocol.Module, err error) error {
 
 // add puts the submodules of a checkout into it.
 func (m *modules) add(ctx context.Context, super submodule, depth int) error {
+	if !super.checkout.NamesModules() { // most runs, which need not ask git
+		return nil
+	}
 	links, err := super.cache.Gitlinks(ctx, super.commit)
 	if err != nil {
 		return inCacheOf(super.at, err)
