@@ -449,13 +449,14 @@ const (
 	Policy     = "version: 1\nreview: {mode: \"off\"}\nmerge: {mode: auto}\n"
 )
 
-// largeFile is the size of the files of Large, below that which a box takes for too large.
-const largeFile = 40 << 20
+// largeFile is the size of the files of Large: small enough for a box, and for the files to be so
+// many that git keeps what is pushed in one pack, and looks for no deltas among them later.
+const largeFile = 4 << 20
 
 // Large is a repository with so many bytes of files that do not pack, and the file Policy.
 func Large(size int64) Kind {
 	return Kind{Name: "large", make: func(_ context.Context, r *repository) error {
-		c := exec.CommandContext(r.ctx, "git", "-c", "core.compression=0", "-c", "pack.compression=0",
+		c := exec.CommandContext(r.ctx, "git", "-c", "core.compression=0", "-c", "pack.compression=0", "-c", "fastimport.unpackLimit=1",
 			"fast-import", "--quiet", "--depth=0")
 		c.Dir, c.Env = r.dir, r.env()
 		to, err := c.StdinPipe()
