@@ -50,7 +50,8 @@ func TestFoldersOfAnotherTime(t *testing.T) {
 		put(old, filepath.Join(s.root, "acme", "new.git"))
 		for range 2 {
 			a, r := pass()
-			if !slices.Equal(a.Older, []Older{{"acme/web", "main", head}}) || !slices.Equal(a.Unknown, []string{"acme/new"}) || r.HeadSHA != head {
+			older, unknown := []Older{{"acme/web", "main", head}}, []string{"acme/new"}
+			if !slices.Equal(a.Older, older) || !slices.Equal(a.Unknown, unknown) || r.HeadSHA != head {
 				t.Errorf("an older folder: %+v, the row has %s", a, r.HeadSHA)
 			}
 		}
