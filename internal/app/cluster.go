@@ -77,7 +77,7 @@ func (a *App) busCluster(ctx context.Context) (*bus.Cluster, error) {
 
 // enterCluster puts this node into the list of nodes, with the repositories of its folder. It
 // does nothing if there is no cluster.
-func (a *App) enterCluster(ctx context.Context, local *builtin.Host, root string) error {
+func (a *App) enterCluster(ctx context.Context, local *builtin.Host) error {
 	if a.peers == nil {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (a *App) enterCluster(ctx context.Context, local *builtin.Host, root string
 		return fmt.Errorf("node-listen: %w", err)
 	}
 	a.door = tls.NewListener(listener, secure)
-	host := homes.New(homes.Config{Local: local, Root: root, Own: own, List: nodeList{a, own}, TLS: secure, Logger: a.log})
+	host := homes.New(homes.Config{Local: local, Own: own, List: nodeList{a, own}, TLS: secure, Logger: a.log})
 	a.host, a.neighbours = host, host
 	machine, err := os.Hostname()
 	if err != nil {

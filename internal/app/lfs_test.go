@@ -319,8 +319,15 @@ func TestLFSRoom(t *testing.T) {
 			if err == nil || !strings.Contains(out, "may have, and this one does not fit") {
 				t.Errorf("%v\n%s", err, out)
 			}
-			// Addresses that were given before another upload took the room do not make more of it.
+			// Objects of which one is refused make no repository, nor does asking about none.
 			a, _ := objectOf(random(7, 3000))
+			big, _ := objectOf(random(8, 20_000))
+			if _, said, _ := l.batch("acme/none", l.owner, gitlfs.Upload, a, big); len(said.Objects) != 2 || said.Objects[1].Error == nil {
+				t.Errorf("%+v", said)
+			}
+			l.batch("acme/none", l.owner, gitlfs.Upload)
+			l.send("GET", "/v1/repos/acme/none", l.owner, "").want(404)
+			// Addresses that were given before another upload took the room do not make more of it.
 			b, _ := objectOf(random(8, 3000))
 			_, one, _ := l.batch("acme/art", l.owner, gitlfs.Upload, a)
 			_, two, _ := l.batch("acme/art", l.owner, gitlfs.Upload, b)
@@ -346,4 +353,5 @@ func TestLFSWithoutAStore(t *testing.T) {
 	if err == nil || !strings.Contains(out, "batch response: This server keeps no objects") {
 		t.Errorf("%v\n%s", err, out)
 	}
+	l.send("GET", "/v1/repos/acme/art", l.owner, "").want(404)
 }

@@ -126,7 +126,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	if err := a.startBus(ctx); err != nil {
 		return fmt.Errorf("start the message bus: %w", err)
 	}
-	if err := a.enterCluster(ctx, local, root); err != nil {
+	if err := a.enterCluster(ctx, local); err != nil {
 		return err
 	}
 	a.parts = a.wire()

@@ -96,9 +96,14 @@ func (a *App) repositories(ctx context.Context) error {
 				Detail: fmt.Sprintf("Nodes are down that have the folders of repositories: %d. Whoever asks for one is told which node.", n)}
 		}
 	}
+	found := a.parts.repo.FoundApart()
 	switch n := len(a.host.Lost()); n {
 	case 0:
-		return nil
+		if len(found.Older)+len(found.Unknown) == 0 {
+			return nil
+		}
+		return &service.Trouble{Degraded: true, Detail: fmt.Sprintf("Repositories and the database are of different times: the folders "+
+			"of %d are older, and %d are not known to it; the server's log names them.", len(found.Older), len(found.Unknown))}
 	case 1:
 		return &service.Trouble{Degraded: true, Detail: "The folder of a repository is not there; the server's log names it."}
 	default:

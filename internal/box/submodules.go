@@ -40,14 +40,34 @@ func (b *box) addModules(ctx context.Context, a *attempt, w *workspace) error {
 	for _, k := range a.start.Submodules.Known {
 		m.known[k.Key] = k
 	}
-	return m.add(ctx, submodule{at: protocol.Module{Key: a.start.Submodules.Key}, commit: w.Base, checkout: w.checkout, cache: w.cache}, 1)
+	root := protocol.Module{Key: a.start.Submodules.Key, CloneURL: a.start.CloneURL}
+	return m.add(ctx, submodule{at: root, commit: w.Base, checkout: w.checkout, cache: w.cache}, 1)
+}
+
+// cacheError is what came of the cache of one repository, which may be that of a submodule.
+type cacheError struct {
+	cloneURL string
+	error
+}
+
+func (e *cacheError) Unwrap() error { return e.error }
+
+// inCacheOf notes of an error of git from which cache it came.
+func inCacheOf(repo protocol.Module, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &cacheError{repo.CloneURL, err}
 }
 
 // add puts the submodules of a checkout into it.
 func (m *modules) add(ctx context.Context, super submodule, depth int) error {
+	if !super.checkout.NamesModules() { // most runs, which need not ask git
+		return nil
+	}
 	links, err := super.cache.Gitlinks(ctx, super.commit)
 	if err != nil {
-		return err
+		return inCacheOf(super.at, err)
 	}
 	for _, l := range links {
 		at := path.Join(super.path, l.Path)
@@ -72,7 +92,7 @@ func (m *modules) add(ctx context.Context, super submodule, depth int) error {
 		s := submodule{path: at, at: repo, commit: l.Commit}
 		why, err := m.check(ctx, super, l, &s)
 		if err != nil {
-			return err
+			return inCacheOf(repo, err)
 		}
 		if why != "" {
 			lacks(why)
@@ -93,7 +113,7 @@ func (m *modules) check(ctx context.Context, super submodule, l worktree.Gitlink
 	}
 	if !s.cache.Has(ctx, l.Commit) {
 		err := m.b.insist(ctx, m.a, func() error { return s.cache.FetchCommit(ctx, s.at.CloneURL, m.a.start.GitToken, l.Commit) })
-		if err != nil && ends(ctx, err) {
+		if ends(ctx, err) {
 			return "", err
 		}
 		if err != nil || !s.cache.Has(ctx, l.Commit) {
@@ -131,7 +151,7 @@ func (m *modules) fetch(ctx context.Context, from protocol.Module) (c *worktree.
 	}
 	c.Authorities = m.b.setup.authorities
 	err = m.b.insist(ctx, m.a, func() error { return c.Fetch(ctx, from.CloneURL, m.a.start.GitToken) })
-	if err != nil && ends(ctx, err) {
+	if ends(ctx, err) {
 		return nil, "", err
 	}
 	m.caches[from.CloneURL] = c
@@ -142,11 +162,12 @@ func (m *modules) fetch(ctx context.Context, from protocol.Module) (c *worktree.
 	return c, m.failed[from.CloneURL], nil
 }
 
-// ends tells whether a failure of a submodule is one of the attempt: of the box, or because
-// the attempt ends.
+// ends tells whether a failure of a submodule is one of the attempt: of the box, whose cache
+// may be damaged, or because the attempt ends.
 func ends(ctx context.Context, err error) bool {
 	var git *worktree.GitError
-	return ctx.Err() != nil || noSpace(err) || !errors.As(err, &git) && !errors.Is(err, worktree.ErrNoRev)
+	return err != nil && (ctx.Err() != nil || noSpace(err) || worktree.Broken(err) ||
+		!errors.As(err, &git) && !errors.Is(err, worktree.ErrNoRev))
 }
 
 // strayed names the work in submodules that is not handed in, and commits that a clone of the

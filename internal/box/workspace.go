@@ -60,12 +60,16 @@ func (b *box) prepare(ctx context.Context, a *attempt) (w *workspace, err error)
 			return w, err
 		}
 		if n == mostHeals {
-			b.unfitFor.note(a.start.Repo, "the cache of the repository on this box is damaged, and was not repaired: "+firstLine(plain(err)))
+			what := "the repository"
+			if a.damaged(err) != a.cachePath() {
+				what = "a submodule of the repository"
+			}
+			b.unfitFor.note(a.start.Repo, "the cache of "+what+" on this box is damaged, and was not repaired: "+firstLine(plain(err)))
 			nudge(b.beat)
 			return w, err
 		}
 		a.log.Warn("the cache is damaged and is repaired", "error", err)
-		cache, opened := worktree.Open(ctx, a.cachePath())
+		cache, opened := worktree.Open(ctx, a.damaged(err))
 		if opened == nil {
 			opened = cache.Heal(ctx, err)
 		}
@@ -76,6 +80,15 @@ func (b *box) prepare(ctx context.Context, a *attempt) (w *workspace, err error)
 			return w, err
 		}
 	}
+}
+
+// damaged is the folder of the cache that an error is of: the repository's or a submodule's.
+func (a *attempt) damaged(err error) string {
+	var of *cacheError
+	if errors.As(err, &of) {
+		return a.cacheOf(of.cloneURL)
+	}
+	return a.cachePath()
 }
 
 // prepareOnce makes the checkout: of the commit that the start names, of the work that

@@ -65,6 +65,8 @@ func addRepo(ctx context.Context, o *output.Flags, source, full, remote string) 
 	}
 	p := terminal.Of(os.Stderr, os.Getenv).NewProgress(os.Stderr, "") // AddRepo names the steps
 	c.Steps = p
+	var lacks []string
+	c.Remark = func(text string) { lacks = append(lacks, text) }
 	err = c.AddRepo(ctx, source, owner, name)
 	p.Stop()
 	if err != nil {
@@ -72,6 +74,9 @@ func addRepo(ctx context.Context, o *output.Flags, source, full, remote string) 
 	}
 	address := fmt.Sprintf("%s/git/%s/%s.git", c.URL, owner, name)
 	if o.ForPrograms() {
+		for _, text := range lacks {
+			fmt.Fprintln(os.Stderr, client.Inert(text))
+		}
 		if remote != "" {
 			_ = addRemote(ctx, source, remote, address) // a source that is no folder gets none
 		}
@@ -82,6 +87,9 @@ func addRepo(ctx context.Context, o *output.Flags, source, full, remote string) 
 		return o.Print(os.Stdout, b)
 	}
 	fmt.Printf("%s/%s is on the server. Fetch what agents do from %s\n", owner, name, address)
+	for _, text := range lacks {
+		screen.Say("%s\n", text)
+	}
 	remarks(ctx, c, owner+"/"+name, source)
 	screen.Afterword(fmt.Sprintf("Take it out of use with: yardmaster repo remove %s/%s", owner, name))
 	if remote == "" || addRemote(ctx, source, remote, address) != nil {

@@ -72,5 +72,23 @@ func TestRepositoriesOfAllKinds(t *testing.T) {
 	run(0, "git", "-C", "calc", "push", "--quiet", "yardmaster", ":master")
 	if out := run(0, "git", "-C", "calc", "ls-remote", "--symref", "yardmaster", "HEAD"); !strings.Contains(out, "ref: refs/heads/main") {
 		t.Errorf("HEAD is\n%s", out)
+	} // Without git-lfs the pointers are there, and what to do is said.
+	begin("art", "main")
+	for name, text := range map[string]string{".gitattributes": "*.bin filter=lfs -text\n",
+		"a.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:" + strings.Repeat("ab", 32) + "\nsize 12345\n"} {
+		if err := os.WriteFile(filepath.Join(p.home, "art", name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(0, "git", "-C", "art", "add", "--all")
+	run(0, "git", "-C", "art", "commit", "--quiet", "--message", "art")
+	programs := filepath.Join(p.home, "programs")
+	run(0, "sh", "-c", `mkdir "$0" && ln -s "$(command -v git)" "$(command -v sh)" "$0"`, programs)
+	if out := run(0, "sh", "-c", `PATH="$1" "$0" repo add art`, self, programs); !strings.Contains(out,
+		"this machine has no git-lfs: install it and add the repository again.") {
+		t.Errorf("add without git-lfs says\n%s", out)
+	}
+	if out := run(0, self, "repo", "add", "art"); !strings.Contains(out, "The contents of 1 of its files of Git LFS are not there") {
+		t.Errorf("add of pointers says\n%s", out)
 	}
 }

@@ -18,7 +18,8 @@ const maxRefs = 8<<20 - 4<<10
 const besides = 95
 
 // AddRepo pushes the branches and tags of a repository to the built-in git host, which
-// then knows the repository: all of them or, if it fails, none. source is a folder of the
+// then knows the repository: all of them or, if git fails, none; then the contents of
+// its files of Git LFS, of which Remark says what is lacking. source is a folder of the
 // user, or an address that git can clone. Its current branch is the default of a
 // repository that is new. What the server could not take is refused before anything is
 // sent.
@@ -53,9 +54,17 @@ func (c *Client) AddRepo(ctx context.Context, source, owner, name string) error 
 		return fmt.Errorf("%s %w", source, err)
 	}
 	step("Pushing " + source + " to " + remote)
+	// A hook of git-lfs would send contents before anybody knows whether the commits are taken.
 	out, err := gitTelling(ctx, part, dir, c.URL, c.Token, "-c", "http."+c.URL+".extraHeader=Yardmaster-Default-Branch: "+head,
-		"push", quiet, "--atomic", remote, "refs/heads/*:refs/heads/*", "refs/tags/*:refs/tags/*")
-	if err == nil || ctx.Err() != nil {
+		"push", quiet, "--no-verify", "--atomic", remote, "refs/heads/*:refs/heads/*", "refs/tags/*:refs/tags/*")
+	if ctx.Err() != nil {
+		return err
+	}
+	if err == nil {
+		if err = c.addContents(ctx, step, dir, source, remote); err != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%s/%s is on the server, and not all contents of its files of Git LFS are: %w. Add it again when that is mended", owner,
+				name, err)
+		}
 		return err
 	}
 	if kind, ref := behind(out); kind == "tag" {

@@ -29,6 +29,8 @@ type Client struct {
 	HTTP  *http.Client
 	Steps Steps // is told what goes on in long calls; nil: nobody
 
+	Remark func(text string) // is told what somebody has to know of a call that succeeds; nil: nobody
+
 	most int64 // bytes of an answer that are read: largest, unless a test says otherwise
 }
 

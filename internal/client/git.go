@@ -45,10 +45,10 @@ func gitTelling(ctx context.Context, part func(string), dir, url, token string, 
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
-		verb := args[0]
-		if verb == "-c" && len(args) > 2 {
-			verb = args[2]
+		for args[0] == "-c" && len(args) > 2 {
+			args = args[2:]
 		}
+		verb := args[0]
 		if text := strings.TrimSpace(out); text != "" {
 			return out, fmt.Errorf("git %s failed:\n%s", verb, text)
 		}

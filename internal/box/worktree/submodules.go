@@ -96,6 +96,12 @@ func (c *Cache) FetchCommit(ctx context.Context, url, token, sha string) error {
 	return err
 }
 
+// NamesModules tells whether a fresh checkout may have submodules: whether it has .gitmodules.
+func (w *Checkout) NamesModules() bool {
+	_, err := os.Lstat(filepath.Join(w.dir, gitmodules.Name))
+	return err == nil
+}
+
 // Folder prepares the folder of a submodule in a fresh checkout for a checkout of its own, and
 // returns where it is. It fails unless git has made it: an empty folder, behind no link.
 func (w *Checkout) Folder(name string) (string, error) {

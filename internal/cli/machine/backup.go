@@ -6,6 +6,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/app"
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/config"
 )
@@ -23,9 +24,18 @@ func Backup(fl *flag.FlagSet) tree.Action {
 // Restore is the definition of restore.
 func Restore(fl *flag.FlagSet) tree.Action {
 	drill := fl.Bool("drill", false, "try the backup: on a folder and addresses that end with the command, by a server that reaches nobody")
+	compare := fl.Bool("compare", false, "without BACKUP: say which repositories of --data are not of the time of the database, and what to do")
 	spare := fl.String("spare", "", "with --drill, `postgres://…` of an empty database to try a backup of PostgreSQL in")
 	return configured(fl, func(ctx context.Context, cfg *config.Config, plain []string) error {
 		b := app.Backup{Version: This.Version, Out: Progress}
+		switch {
+		case *compare && (*drill || len(plain) > 0):
+			return exit.Misuse("--compare is about what is there: it takes no BACKUP")
+		case *compare:
+			return b.Compare(ctx, cfg)
+		case len(plain) == 0:
+			return exit.Misuse("give the folder of a BACKUP, or --compare")
+		}
 		if *drill {
 			return b.Drill(ctx, cfg, plain[0], *spare)
 		}

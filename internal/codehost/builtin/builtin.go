@@ -133,6 +133,27 @@ func (h *Host) Missing(all []codehost.Repo) (missing []codehost.Repo) {
 	return missing
 }
 
+// Stored are the repositories that have a folder.
+func (h *Host) Stored() (all []codehost.Repo, err error) {
+	owners, err := os.ReadDir(h.root)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range owners {
+		names, err := os.ReadDir(filepath.Join(h.root, o.Name()))
+		if err != nil {
+			continue // no folder of an owner
+		}
+		for _, n := range names {
+			r := codehost.Repo{Host: h.name, Owner: o.Name(), Name: strings.TrimSuffix(n.Name(), ".git")}
+			if strings.HasSuffix(n.Name(), ".git") && r.Validate() == nil {
+				all = append(all, r)
+			}
+		}
+	}
+	return all, nil
+}
+
 // Lost are the repositories that Missing has returned and that still have no folder.
 func (h *Host) Lost() (lost []codehost.Repo) {
 	h.lost.Range(func(k, v any) bool {

@@ -17,7 +17,7 @@ import (
 )
 
 // DefaultBranchHeader is the header of a first push that names the branch which is to be
-// the default. It counts for nothing in a repository that there is already.
+// the default. It counts for nothing in a repository that has a branch already.
 const DefaultBranchHeader = "Yardmaster-Default-Branch"
 
 // keepUnfinished is how long a folder may stay that a first push has begun: longer than

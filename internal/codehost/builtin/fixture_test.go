@@ -60,7 +60,18 @@ func newSite(t testing.TB, git string) *site {
 			}
 			return repos[r], nil
 		},
-		Create: func(_ context.Context, r codehost.Repo) error { return s.create(r) },
+		Create: func(_ context.Context, r codehost.Repo) error {
+			err := s.create(r)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for _, repos := range s.access {
+				if a, ok := repos[r]; ok && err == nil { // it is known from now on
+					a.Create = false
+					repos[r] = a
+				}
+			}
+			return err
+		},
 		Room: func(context.Context, string) (int64, string, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

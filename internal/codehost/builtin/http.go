@@ -159,6 +159,19 @@ func (q *request) fail(doing string, err error) {
 	http.Error(q.w, f.Detail, f.Kind.Status())
 }
 
+// known makes a repository known whose folder is there and that nobody knows, as where the folders
+// were put back from a younger copy than the database: before a push of somebody who could make it.
+func (q *request) known() error {
+	if !q.exists || !q.access.Create {
+		return nil
+	}
+	if err := q.hooks.Create(q.r.Context(), q.repo); err != nil {
+		return err
+	}
+	q.hooks.Pushed(q.r.Context(), codehost.PushEvent{Repo: q.repo, Who: q.access.Who})
+	return nil
+}
+
 // advertise answers GET info/refs: the first half of a fetch or a push.
 func (q *request) advertise() {
 	service := q.r.URL.Query().Get("service")
@@ -176,6 +189,10 @@ func (q *request) advertise() {
 			return
 		}
 		protocol = "" // a push uses version 0
+		if err := q.known(); err != nil {
+			q.fail("make a repository known", err)
+			return
+		}
 	default:
 		http.Error(q.w, "Only the smart HTTP protocol is served here.", http.StatusForbidden)
 		return

@@ -180,7 +180,7 @@ func (q *request) run(ctx context.Context, p smarthttp.Push, room *room, rest io
 	}
 	if len(changed) > 0 {
 		if empty {
-			if err := adopt(ctx, dir.Folder, changed, ""); err != nil {
+			if err := adopt(ctx, dir.Folder, changed, q.r.Header.Get(DefaultBranchHeader)); err != nil {
 				q.host.log.ErrorContext(ctx, "git: default branch", "repo", q.repo.String(), "err", err)
 			}
 		}

@@ -14,9 +14,6 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -47,7 +44,6 @@ type List interface {
 // Config is the configuration of a Host.
 type Config struct {
 	Local  *builtin.Host
-	Root   string // its folder
 	Own    string // id of this node
 	List   List
 	TLS    *tls.Config // of both sides of a connection between nodes
@@ -89,21 +85,14 @@ func (h *Host) Settle(ctx context.Context) error {
 	for _, r := range ours {
 		h.known.Store(codehost.Repo{Owner: r[0], Name: r[1]}.String(), Node{ID: h.Own})
 	}
-	var repos [][2]string
-	owners, err := os.ReadDir(h.Root)
+	stored, err := h.Local.Stored()
 	if err != nil {
 		return err
 	}
-	for _, o := range owners {
-		names, err := os.ReadDir(filepath.Join(h.Root, o.Name()))
-		if err != nil {
-			continue // no folder of an owner
-		}
-		for _, n := range names {
-			r := codehost.Repo{Host: codehost.BuiltIn, Owner: o.Name(), Name: strings.TrimSuffix(n.Name(), ".git")}
-			if _, settled := h.known.Load(r.String()); !settled && strings.HasSuffix(n.Name(), ".git") && r.Validate() == nil {
-				repos = append(repos, [2]string{r.Owner, r.Name})
-			}
+	var repos [][2]string
+	for _, r := range stored {
+		if _, settled := h.known.Load(r.String()); !settled {
+			repos = append(repos, [2]string{r.Owner, r.Name})
 		}
 	}
 	return h.List.Settle(ctx, repos)
@@ -179,6 +168,9 @@ func down(n Node) *fault.Error {
 func (h *Host) Missing(all []codehost.Repo) []codehost.Repo {
 	return h.Local.Missing(h.ours(all))
 }
+
+// Stored are the repositories that have a folder here.
+func (h *Host) Stored() ([]codehost.Repo, error) { return h.Local.Stored() }
 
 // Lost are the repositories that Missing has returned and that still have no folder.
 func (h *Host) Lost() []codehost.Repo { return h.ours(h.Local.Lost()) }

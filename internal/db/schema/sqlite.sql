@@ -915,7 +915,7 @@ CREATE TABLE repos (
   created_at           BIGINT NOT NULL,
   refresh_due          BIGINT,
   host_repo_id         TEXT NOT NULL DEFAULT ''
-, installation_id TEXT NOT NULL DEFAULT '', archived BOOLEAN NOT NULL DEFAULT FALSE, gone_at BIGINT, enabled_before BOOLEAN NOT NULL DEFAULT FALSE, gone_why TEXT NOT NULL DEFAULT '', lacks TEXT NOT NULL DEFAULT '', in_the_way TEXT NOT NULL DEFAULT '', unborn BOOLEAN NOT NULL DEFAULT FALSE, policy_near TEXT NOT NULL DEFAULT '', gitmodules TEXT, disabled_at BIGINT, private_at BIGINT, lacks_at BIGINT);
+, installation_id TEXT NOT NULL DEFAULT '', archived BOOLEAN NOT NULL DEFAULT FALSE, gone_at BIGINT, enabled_before BOOLEAN NOT NULL DEFAULT FALSE, gone_why TEXT NOT NULL DEFAULT '', lacks TEXT NOT NULL DEFAULT '', in_the_way TEXT NOT NULL DEFAULT '', unborn BOOLEAN NOT NULL DEFAULT FALSE, policy_near TEXT NOT NULL DEFAULT '', gitmodules TEXT, disabled_at BIGINT, private_at BIGINT, lacks_at BIGINT, head_sha TEXT NOT NULL DEFAULT '');
 CREATE INDEX repos_account ON repos (account_id, created_at, id);
 CREATE INDEX repos_refresh ON repos (refresh_due) WHERE refresh_due IS NOT NULL;
 CREATE UNIQUE INDEX repos_place ON repos (host, owner, name);
@@ -2485,4 +2485,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (153, 611, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (154, 620, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (155, 621, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (156, 622, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (157, 660, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -61,7 +61,7 @@ func TestMoneyStopsNothingItCouldPay(t *testing.T) {
 			m.nodes = append(m.nodes, m.boot())
 		}
 		m.write(func(tx *db.Tx) error {
-			err := errors.Join(m.cap(tx, Account, "acme"), m.cap(tx, Member, "ada"))
+			err := errors.Join(m.cap(tx, Account, "acme"), m.cap(tx, Member, "ada"), m.cap(tx, Repo, "repo"))
 			for i := range strollTasks {
 				id := fmt.Sprint("t", i)
 				m.limits[Task+" "+id] = 1 + m.rnd.Int64N(1_500_000)
@@ -90,7 +90,7 @@ func (m *stroll) boot() *Service {
 	return s
 }
 
-// cap sets a limit of the account or of ada, which is never lower than before.
+// cap sets a limit of the account, of ada or of the repository, which is never lower than before.
 func (m *stroll) cap(tx *db.Tx, scope, ref string) error {
 	at := scope + " " + ref
 	m.limits[at] += m.rnd.Int64N(2_000_000)
@@ -158,11 +158,13 @@ func (m *stroll) step(name string) {
 		m.must(m.nodes[i].Sweep(m.t.Context()))
 	case "raise":
 		m.write(func(tx *db.Tx) error {
-			switch task := fmt.Sprint("t", m.rnd.IntN(strollTasks)); m.rnd.IntN(4) {
+			switch task := fmt.Sprint("t", m.rnd.IntN(strollTasks)); m.rnd.IntN(5) {
 			case 0:
 				return m.cap(tx, Account, "acme")
 			case 1:
 				return m.cap(tx, Member, "ada")
+			case 2:
+				return m.cap(tx, Repo, "repo")
 			default:
 				to := m.limits[Task+" "+task] + m.rnd.Int64N(500_000)
 				m.limits[Task+" "+task], m.limits[OwnWork+" "+task] = to, to-to/keptShare
@@ -288,7 +290,7 @@ func (m *stroll) noneHeldWithRoom() {
 			continue
 		}
 		least := int64(1) << 60
-		for _, at := range []string{Account + " acme", Member + " ada", Task + " " + h.ID, OwnWork + " " + h.ID} {
+		for _, at := range []string{Account + " acme", Member + " ada", Repo + " repo", Task + " " + h.ID, OwnWork + " " + h.ID} {
 			least = min(least, m.limits[at]-meters[at].Reserved-meters[at].Spent)
 		}
 		if least > 0 && least >= *h.Need {

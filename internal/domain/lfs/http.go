@@ -191,8 +191,8 @@ func (q *request) batch() {
 	}
 	ok, err := q.find()
 	if err == nil && !ok && b.Operation == gitlfs.Upload && q.access.Create {
-		if err = q.door.Create(q.r.Context(), q.at); err == nil {
-			ok, err = q.find()
+		if ok, err = q.begin(b); err == nil && !ok {
+			return
 		}
 	}
 	switch {
@@ -209,6 +209,25 @@ func (q *request) batch() {
 		return
 	}
 	gitlfs.Write(q.w, http.StatusOK, a)
+}
+
+// begin makes the repository of a first push if all of its objects are taken. Otherwise it
+// answers with what is refused, and returns false: no repository is left behind.
+func (q *request) begin(b gitlfs.Batch) (ok bool, err error) {
+	q.repo = Repo{Account: q.access.Account}
+	a, err := q.answer(b)
+	if err != nil {
+		return false, err
+	}
+	refused := slices.ContainsFunc(a.Objects, func(o gitlfs.Object) bool { return o.Error != nil })
+	if refused || len(a.Objects) == 0 {
+		gitlfs.Write(q.w, http.StatusOK, a)
+		return false, nil
+	}
+	if err := q.door.Create(q.r.Context(), q.at); err != nil {
+		return false, err
+	}
+	return q.find()
 }
 
 // answer judges the objects of a batch one by one.

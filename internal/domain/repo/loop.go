@@ -53,12 +53,16 @@ func (s *Service) Pass(ctx context.Context, packed map[string]time.Time) {
 		return
 	}
 	s.miss(ctx, rows)
+	var apart Apart
+	if apart.Unknown, err = s.unknown(ctx, rows); err != nil {
+		observe.Complain(ctx, s.Logger, "look for folders of repositories", err)
+	}
 	for _, r := range rows {
 		if ctx.Err() != nil {
 			return
 		}
 		name := r.ref().HostRepo()
-		if err := s.reconcile(ctx, r); err != nil {
+		if err := s.reconcile(ctx, r, &apart); err != nil {
 			observe.Complain(ctx, s.Logger, "reconcile "+name.String(), err)
 		}
 		last, seen := packed[r.ID]
@@ -73,6 +77,21 @@ func (s *Service) Pass(ctx context.Context, packed map[string]time.Time) {
 			}
 		}
 	}
+	s.say(ctx, apart)
+	s.apart.Store(&apart)
+}
+
+// unknown are the folders of repositories that have no row, of which none was made meanwhile.
+func (s *Service) unknown(ctx context.Context, rows []row) (names []string, err error) {
+	stored, err := s.Folders.Stored()
+	if err != nil || len(strangers(stored, rows)) == 0 {
+		return nil, err
+	}
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		rows, err = allAt.All(tx, codehost.BuiltIn)
+		return err
+	})
+	return strangers(stored, rows), err
 }
 
 // RefreshSoon has the policy file of a repository of tx.Account read again once
@@ -153,8 +172,9 @@ func (s *Service) miss(ctx context.Context, rows []row) {
 }
 
 // reconcile records the heads of pull requests, and the policy file, where
-// they are not what was recorded last.
-func (s *Service) reconcile(ctx context.Context, r row) error {
+// they are not what was recorded last. Of a folder that is older than the row it records
+// nothing, and notes it in apart.
+func (s *Service) reconcile(ctx context.Context, r row, apart *Apart) error {
 	name := r.ref().HostRepo()
 	var heads map[string]string
 	err := s.DB.Read(db.WithAccount(ctx, r.AccountID), func(tx *db.Tx) (err error) {
@@ -194,9 +214,26 @@ func (s *Service) reconcile(ctx context.Context, r row) error {
 	if err != nil {
 		return err
 	}
+	switch o, older, err := lacking(ctx, host, r, now.info, e.Updates); {
+	case err != nil:
+		return err
+	case older:
+		apart.Older = append(apart.Older, o)
+		return nil
+	case len(e.Updates) > 0 || r.HeadSHA != "" && r.HeadSHA != now.info.HeadSHA:
+		apart.Newer = append(apart.Newer, name.String())
+	}
 	if len(e.Updates) == 0 && now.info.DefaultBranch == r.DefaultBranch && now.file.SHA == r.PolicySHA && now.near == r.PolicyNear &&
 		*now.way == r.InTheWay && (now.info.HeadSHA == "") == r.Unborn && textOf(now.modules) == textOf(r.Gitmodules) {
-		return nil
+		if r.HeadSHA == now.info.HeadSHA {
+			return nil
+		}
+		if r.HeadSHA == "" { // from before it was recorded
+			return s.DB.Write(ctx, func(tx *db.Tx) error {
+				_, err := noteHead.Exec(tx, r.ID, now.info.HeadSHA)
+				return err
+			})
+		}
 	}
 	return s.OnPush(ctx, e)
 }

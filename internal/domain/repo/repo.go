@@ -8,7 +8,7 @@
 //   - branch.go: another default branch
 //   - installed.go: how repositories of other hosts come, change and go
 //   - policyfile.go, weaker.go, floors.go: the policy file, and what it may ask for
-//   - loop.go: the work that no request asks for
+//   - loop.go, apart.go: the work that no request asks for, and folders of another time than their rows
 //   - ops.go, store.go, events.go
 package repo
 
@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"yardmaster/internal/codehost"
@@ -92,6 +93,8 @@ type Folders interface {
 	Maintain(ctx context.Context, r codehost.Repo, now time.Time) error
 	// Missing answers those of the repositories that have no folder.
 	Missing([]codehost.Repo) []codehost.Repo
+	// Stored answers the repositories that have a folder on this node.
+	Stored() ([]codehost.Repo, error)
 }
 
 // Needs are the dependencies of Service.
@@ -111,6 +114,7 @@ type Service struct {
 	Needs
 
 	recording sync.Map // codehost.Key -> *sync.Mutex
+	apart     atomic.Pointer[Apart]
 }
 
 // New makes a Service of n. It panics if a required field of n is nil.

@@ -53,13 +53,14 @@ func (s *Service) note(tx *db.Tx, r *row, now shape) error {
 	policy := r.PolicySHA != now.file.SHA || r.DefaultBranch != now.info.DefaultBranch
 	before := *r
 	r.DefaultBranch, r.PolicySHA, r.PolicyYML, r.PolicyError = now.info.DefaultBranch, now.file.SHA, now.file.Text, now.file.Problem
-	r.PolicyNear, r.Unborn, r.Gitmodules = now.near, now.info.HeadSHA == "", now.modules
+	r.PolicyNear, r.Unborn, r.Gitmodules, r.HeadSHA = now.near, now.info.HeadSHA == "", now.modules, now.info.HeadSHA
 	if now.way != nil {
 		r.InTheWay = *now.way
 	}
 	if _, err := activity.Exec(tx, activityArgs{
 		ID: r.ID, LastActivityAt: tx.Now, DefaultBranch: r.DefaultBranch, PolicySHA: r.PolicySHA, PolicyYML: r.PolicyYML,
 		PolicyError: r.PolicyError, PolicyNear: r.PolicyNear, InTheWay: r.InTheWay, Unborn: r.Unborn, Gitmodules: r.Gitmodules,
+		HeadSHA: r.HeadSHA,
 	}); err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ type row struct {
 	InTheWay           string  // the branch that keeps the service from making its own ones
 	Unborn             bool    // the default branch has no commit
 	Gitmodules         *string // the file of that name on the default branch
+	HeadSHA            string  // of the default branch, as it was recorded last
 	LastActivityAt     *time.Time
 	CreatedAt          time.Time
 	Floors             *db.JSON[Floors]
@@ -122,7 +123,7 @@ func (r row) floors() Floors {
 
 const columns = `id, account_id, owner, name, host, host_repo_id, default_branch, private, enabled, donations_enabled, ai_first,
 	canary_enabled, public_stats_enabled, installation_id, archived, gone_at, gone_why, enabled_before, lacks, policy_sha, policy_yml, policy_error, gitmodules, policy_near, in_the_way, unborn,
-	last_activity_at, created_at,
+	head_sha, last_activity_at, created_at,
 	disabled_at, private_at, lacks_at, (SELECT a.tier_at FROM accounts a WHERE a.id = repos.account_id) AS tier_at,
 	(SELECT f.floors FROM account_floors f WHERE f.account_id = repos.account_id) AS floors,
 	private AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = repos.account_id AND a.tier = '` + people.TierFree + `') AS uncovered`
@@ -150,7 +151,8 @@ var (
 	allAt    = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE host = $1 ORDER BY id`)
 	activity = db.SWith[activityArgs](`UPDATE repos SET last_activity_at = :last_activity_at, default_branch = :default_branch,
 		policy_sha = :policy_sha, policy_yml = :policy_yml, policy_error = :policy_error, policy_near = :policy_near,
-		in_the_way = :in_the_way, gitmodules = :gitmodules, unborn = :unborn WHERE id = :id`)
+		in_the_way = :in_the_way, gitmodules = :gitmodules, unborn = :unborn, head_sha = :head_sha WHERE id = :id`)
+	noteHead     = db.S(`UPDATE repos SET head_sha = $2 WHERE id = $1`)
 	allOfAccount = db.Q[row](`SELECT ` + columns + ` FROM repos WHERE account_id = $1 ORDER BY id`)
 	floorsOf     = db.Q[floorsRow](`SELECT floors, outside_boxes, updated_at, updated_by FROM account_floors WHERE account_id = $1`)
 	setFloors    = db.SWith[setFloorsArgs](`INSERT INTO account_floors (account_id, floors, outside_boxes, updated_at, updated_by)
@@ -212,6 +214,7 @@ type activityArgs struct {
 	PolicyNear, InTheWay     string
 	Unborn                   bool
 	Gitmodules               *string
+	HeadSHA                  string
 }
 
 // insertArgs are the parameters of insert.

@@ -56,6 +56,7 @@ var nights = []night{
 	{tests: "TestChaosOnPostgreSQL|TestChaosOnNodes", ground: regexp.MustCompile(`^internal/(proof/(chaos/|e2e/chaos_test)|db/)`)},
 	{tests: "TestDemoAtStandIn", ground: regexp.MustCompile(`^internal/(demo/|proof/((lab|github|standin)/|e2e/demo_test))`)},
 	{tests: "TestEachLineIsNeeded", ground: regexp.MustCompile(`^internal/domain/pull/moves/`)},
+	{tests: "TestTwoGigabytes", ground: regexp.MustCompile(`^internal/(client/addrepo|proof/odd/)`)},
 }
 
 // enginesEnv names the databases of tests that ask which to play on (dbtest.Engines): those of
@@ -176,7 +177,8 @@ func nightSuite(ctx context.Context, flags []string) error {
 	err := test(ctx, slices.Concat(flags, []string{"--"}, packages))
 	if err == nil || errors.Is(err, errRefused) {
 		err = errors.Join(err, test(ctx, slices.Concat(flags, []string{"-run=^(" + strings.Join(tests, "|") + ")$", "--",
-			"./internal/proof/dashboard", "./internal/proof/e2e", "./internal/cli"})))
+			"./internal/proof/dashboard", "./internal/proof/e2e", "./internal/cli", "./internal/proof/odd",
+			"./internal/domain/pull/moves"})))
 	}
 	asking, other := asks(".")
 	os.Setenv(enginesEnv, "postgres")

@@ -5,8 +5,14 @@
 package odd
 
 import (
+	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +24,8 @@ import (
 type Kind struct {
 	Name    string
 	Refused string // what `repo add` says of it; empty: it is taken
+	Beside  []Kind // what its submodules are; they are added before it, as repositories of their names
+	Holds   string // a condition of the shell that is true in a checkout of it
 	make    func(ctx context.Context, r *repository) error
 }
 
@@ -25,7 +33,7 @@ type Kind struct {
 func Kinds() []Kind {
 	return []Kind{
 		{Name: "plain", make: plain},
-		{Name: "monorepo", make: monorepo},
+		Monorepo(),
 		{Name: "windows line endings", make: windows},
 		{Name: "latin-1 names", make: latin},
 		{Name: "old faults", make: old},
@@ -34,16 +42,26 @@ func Kinds() []Kind {
 		{Name: "two roots", make: roots},
 		{Name: "bare", make: bare},
 		{Name: "pointers without their files", make: pointers},
+		{Name: "a library with pictures", make: lib, Holds: fmt.Sprintf(`test $(wc -c <icon.bin) = %d`, len(picture(2)))},
+		{Name: "names of odd letters", make: letters},
+		{Name: "merges of many branches", make: octopus},
 
 		{Name: "empty", Refused: "has no commit on its branch main yet", make: func(context.Context, *repository) error { return nil }},
 		{Name: "only tags", Refused: "has tags, and no commit on its branch main", make: onlyTags},
 		{Name: "shallow", Refused: "git fetch --unshallow", make: shallow},
 		{Name: "detached", Refused: "is on no branch", make: detached},
-		{Name: "sha256", Refused: "names its objects by sha256", make: sha256},
+		{Name: "sha256", Refused: "names its objects by sha256", make: longNames},
 		{Name: "a branch svc", Refused: "has a branch svc", make: inTheWay},
 		{Name: "a path into .git", Refused: "hasDotgit", make: dotGit},
 		{Name: "a submodule's address that is an option", Refused: "gitmodulesUrl", make: option},
 	}
+}
+
+// Monorepo has what a repository may keep elsewhere.
+func Monorepo() Kind {
+	return Kind{Name: "monorepo", make: monorepo, Beside: []Kind{{Name: "lib", make: lib}},
+		Holds: fmt.Sprintf(`test "$(cat vendor/lib/README.md)" = Lib && test -z "$(ls vendor/lost)" && test $(wc -c <art/large.bin) = %d && `+
+			`test $(wc -c <vendor/lib/icon.bin) = %d`, len(picture(1)), len(picture(2)))}
 }
 
 // Make makes a repository of the kind in a folder that there is, and answers where it is.
@@ -69,17 +87,21 @@ func (r *repository) git(stdin string, args ...string) string {
 		return ""
 	}
 	c := exec.CommandContext(r.ctx, "git", args...)
-	c.Dir, c.Stdin = r.dir, strings.NewReader(stdin)
-	c.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
-		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_AUTHOR_DATE=1700000000 +0000",
-		"GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.com", "GIT_COMMITTER_DATE=1700000000 +0000",
-	}
+	c.Dir, c.Stdin, c.Env = r.dir, strings.NewReader(stdin), r.env()
 	out, err := c.CombinedOutput()
 	if err != nil {
 		r.err = fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// env is the environment of git, in which the same commits come out at each time.
+func (r *repository) env() []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_AUTHOR_DATE=1700000000 +0000",
+		"GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.com", "GIT_COMMITTER_DATE=1700000000 +0000",
+	}
 }
 
 // file writes a file; its name may be of any bytes.
@@ -114,14 +136,60 @@ func plain(_ context.Context, r *repository) error {
 	return nil
 }
 
-// monorepo has many packages, a submodule of which nobody has the commit, links and programs.
-func monorepo(_ context.Context, r *repository) error {
+// picture is some bytes that do not pack.
+func picture(n byte) []byte { return bytesThatDoNotPack(70_000+int(n), n, 0) }
+
+func bytesThatDoNotPack(size int, seed, more byte) []byte {
+	b := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{seed, more}).Read(b)
+	return b
+}
+
+// Pictures is a repository with n files of Git LFS of a size, which differ by the seed.
+func Pictures(seed byte, n, size int) Kind {
+	return Kind{Name: "pictures", make: func(_ context.Context, r *repository) error {
+		r.file(".gitattributes", attributes)
+		for i := range n {
+			r.content(fmt.Sprintf("p%03d.bin", i), bytesThatDoNotPack(size, seed, byte(i)))
+		}
+		r.commit("Begin")
+		return nil
+	}}
+}
+
+// attributes give files of one ending to Git LFS.
+const attributes = "*.bin filter=lfs diff=lfs merge=lfs -text\n"
+
+// content stores a file of Git LFS: its pointer as a file, and what it stands for where git-lfs
+// keeps that.
+func (r *repository) content(name string, b []byte) {
+	sum := sha256.Sum256(b)
+	oid := hex.EncodeToString(sum[:])
+	r.file(name, fmt.Sprintf("version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n", oid, len(b)))
+	r.file(filepath.Join(".git/lfs/objects", oid[:2], oid[2:4], oid), string(b))
+}
+
+// lib has a file of Git LFS.
+func lib(_ context.Context, r *repository) error {
+	r.file("README.md", "Lib\n")
+	r.file(".gitattributes", attributes)
+	r.content("icon.bin", picture(2))
+	r.commit("Begin")
+	return nil
+}
+
+// monorepo has many packages, a submodule with files of Git LFS and such files of its own, a
+// submodule of which nobody has the commit, links and programs.
+func monorepo(ctx context.Context, r *repository) error {
 	for i := range 40 {
 		for j := range 10 {
 			r.file(fmt.Sprintf("services/s%02d/pkg%d/main.go", i, j), fmt.Sprintf("package main // %d.%d\n", i, j))
 		}
 	}
-	r.file(".gitmodules", "[submodule \"lib\"]\n\tpath = vendor/lib\n\turl = ../lib.git\n")
+	r.file(".gitmodules", "[submodule \"lib\"]\n\tpath = vendor/lib\n\turl = ../lib.git\n"+
+		"[submodule \"lost\"]\n\tpath = vendor/lost\n\turl = ../lib.git\n")
+	r.file("art/.gitattributes", attributes)
+	r.content("art/large.bin", picture(1))
 	r.file("build.sh", "#!/bin/sh\n")
 	if r.err == nil {
 		r.err = os.Chmod(filepath.Join(r.dir, "build.sh"), 0o755)
@@ -129,8 +197,13 @@ func monorepo(_ context.Context, r *repository) error {
 	if r.err == nil {
 		r.err = os.Symlink("services/s00", filepath.Join(r.dir, "first"))
 	}
+	linked, err := head(ctx, lib)
+	if err != nil {
+		return err
+	}
 	r.git("", "add", "--all")
-	r.git("", "update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat("12", 20)+",vendor/lib")
+	r.git("", "update-index", "--add", "--cacheinfo", "160000,"+linked+",vendor/lib")
+	r.git("", "update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat("12", 20)+",vendor/lost")
 	r.git("", "commit", "--quiet", "--message", "Begin")
 	for i := range 30 {
 		r.file(fmt.Sprintf("services/s%02d/CHANGES", i), "more\n")
@@ -138,6 +211,21 @@ func monorepo(_ context.Context, r *repository) error {
 		r.git("", "commit", "--quiet", "--message", fmt.Sprint("Change ", i))
 	}
 	return nil
+}
+
+// head is the commit that a repository begins with, wherever it is made.
+func head(ctx context.Context, make func(context.Context, *repository) error) (sha string, err error) {
+	dir, err := os.MkdirTemp("", "odd-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	at, err := (Kind{make: make}).Make(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	r := &repository{ctx: ctx, dir: at}
+	return r.git("", "rev-parse", "HEAD"), r.err
 }
 
 func windows(_ context.Context, r *repository) error {
@@ -255,9 +343,43 @@ func bare(ctx context.Context, r *repository) error {
 func pointers(_ context.Context, r *repository) error {
 	r.file("data.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:"+strings.Repeat("ab", 32)+"\nsize 12345\n")
 	r.commit("Begin")
-	r.file(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")
+	r.file(".gitattributes", attributes)
 	r.git("", "add", ".gitattributes")
 	r.git("", "commit", "--quiet", "--message", "Attributes")
+	return nil
+}
+
+// letters has names that the shell, git or a page may take for something else.
+func letters(_ context.Context, r *repository) error {
+	for i, name := range []string{
+		"-n", "--help", ":(top)x", "a b", "a\nb", "'quoted'", "\"q\"", "$(touch x)", "*", "[a]", "~", "aux", "con.txt", "x.",
+		"gr\u00f6\u00dfe", "gro\u0308\u00dfe", "\U0001f600", "\u202eabc", strings.Repeat("n", 255),
+		"deep/" + strings.Repeat("d/", 60) + "f",
+	} {
+		r.file(name, fmt.Sprint(i, "\n"))
+	}
+	r.commit("Begin: \u202e$(x) `y` <b>z</b>")
+	r.git("", "branch", "a'b")
+	r.git("", "tag", "\U0001f600")
+	return nil
+}
+
+// octopus has a merge of six branches, a commit that changes nothing, and one without a message.
+func octopus(_ context.Context, r *repository) error {
+	r.file("a.txt", "a\n")
+	r.commit("Begin")
+	args := []string{"merge", "--quiet", "--message", "All"}
+	for i := range 6 {
+		name := fmt.Sprint("b", i)
+		r.git("", "switch", "--quiet", "--create", name, "main")
+		r.file(name, "b\n")
+		r.commit(name)
+		args = append(args, name)
+	}
+	r.git("", "switch", "--quiet", "main")
+	r.git("", args...)
+	r.git("", "commit", "--quiet", "--allow-empty", "--message", "Nothing")
+	r.git("", "commit", "--quiet", "--allow-empty", "--allow-empty-message", "--message", "")
 	return nil
 }
 
@@ -286,7 +408,7 @@ func detached(_ context.Context, r *repository) error {
 	return nil
 }
 
-func sha256(_ context.Context, r *repository) error {
+func longNames(_ context.Context, r *repository) error {
 	r.dir = filepath.Join(r.dir, "long")
 	if err := os.Mkdir(r.dir, 0o755); err != nil {
 		return err
@@ -318,4 +440,51 @@ func option(_ context.Context, r *repository) error {
 	r.file(".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = --upload-pack=touch\n")
 	r.commit("Begin")
 	return nil
+}
+
+// PolicyFile is where a repository says how its work is done, and Policy one that has a pull
+// request merged by itself.
+const (
+	PolicyFile = ".svc/policy.yml"
+	Policy     = "version: 1\nreview: {mode: \"off\"}\nmerge: {mode: auto}\n"
+)
+
+// largeFile is the size of the files of Large: small enough for a box, and for the files to be so
+// many that git keeps what is pushed in one pack, and looks for no deltas among them later.
+const largeFile = 4 << 20
+
+// Large is a repository with so many bytes of files that do not pack, and the file Policy.
+func Large(size int64) Kind {
+	return Kind{Name: "large", make: func(_ context.Context, r *repository) error {
+		c := exec.CommandContext(r.ctx, "git", "-c", "core.compression=0", "-c", "pack.compression=0", "-c", "fastimport.unpackLimit=1",
+			"fast-import", "--quiet", "--depth=0")
+		c.Dir, c.Env = r.dir, r.env()
+		to, err := c.StdinPipe()
+		if err == nil {
+			err = c.Start()
+		}
+		if err != nil {
+			return err
+		}
+		err = large(to, size)
+		return errors.Join(err, to.Close(), c.Wait())
+	}}
+}
+
+// large writes the commit of Large as git fast-import reads it.
+func large(to io.Writer, size int64) error {
+	w := bufio.NewWriterSize(to, 1<<20)
+	fmt.Fprint(w, "commit refs/heads/main\ncommitter Ada <ada@example.com> 1700000000 +0000\ndata 6\nBegin\n\n")
+	fmt.Fprintf(w, "M 100644 inline %s\ndata %d\n%s\n", PolicyFile, len(Policy), Policy)
+	random := rand.NewChaCha8([32]byte{3})
+	for i := 0; size > 0; i++ {
+		n := min(size, largeFile)
+		fmt.Fprintf(w, "M 100644 inline data/%03d\ndata %d\n", i, n)
+		if _, err := io.CopyN(w, random, n); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+		size -= n
+	}
+	return w.Flush()
 }

@@ -1,8 +1,8 @@
 //go:build agents
 
 // Package agents_test has real coding agents, installed from npm in the versions
-// that package-lock.json pins, do a whole task: a server and a box run as processes,
-// the agent works in the box's sandbox, and the pull request is checked, approved and
+// that package-lock.json pins, do a whole task in a monorepo with submodules and files of
+// Git LFS: a server and a box run as processes, the agent works in the box's sandbox, and the pull request is checked, approved and
 // merged. Only the model is scripted. The tests need npm and hundreds of megabytes,
 // so they have a build tag of their own; `make e2e-agents` runs them.
 package agents_test
@@ -25,6 +25,7 @@ import (
 	"yardmaster/internal/child"
 	"yardmaster/internal/client"
 	"yardmaster/internal/llm/scripted"
+	"yardmaster/internal/proof/odd"
 	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/proof/program"
 )
@@ -174,7 +175,7 @@ func works(t *testing.T, c *client.Client, agent, version string, seen func(clie
 			t.Fatal(err)
 		}
 	}
-	if err := c.AddRepo(ctx, repository(t), account, agent); err != nil {
+	if err := c.AddRepo(ctx, repository(t, c), account, agent); err != nil {
 		t.Fatal(err)
 	}
 	var filed struct {
@@ -398,14 +399,31 @@ func start(t *testing.T, cmd *exec.Cmd) {
 	})
 }
 
-// repository makes a git repository of testdata/project.
-func repository(t *testing.T) string {
-	dir := filepath.Join(t.TempDir(), "project")
-	if err := os.CopyFS(dir, os.DirFS("testdata/project")); err != nil {
+// repository makes the monorepo with testdata/project in it, and puts its submodule on the
+// server. here.sh fails where a submodule or the contents of Git LFS are not there.
+func repository(t *testing.T, c *client.Client) string {
+	k := odd.Monorepo()
+	for _, other := range k.Beside {
+		dir, err := other.Make(t.Context(), t.TempDir())
+		if err == nil {
+			err = c.AddRepo(t.Context(), dir, account, other.Name)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, err := k.Make(t.Context(), t.TempDir())
+	if err == nil {
+		err = os.CopyFS(dir, os.DirFS("testdata/project"))
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "here.sh"), []byte(k.Holds+"\n"), 0o644)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"},
+		{"add", "--", ".svc", "count.sh", "test.sh", "here.sh"}, // all would take the folders of submodules away
 		{"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message",
 			"Count"},
 	} {
