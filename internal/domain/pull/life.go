@@ -371,6 +371,9 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 	}
 	f, err := s.factsAt(ctx, r, d)
 	unknown := err != nil && errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, errNoRepo) // the host has no such base or head
+	if _, refused := errors.AsType[*codehost.ForbiddenError](err); refused && !unknown {
+		return errors.Join(err, s.notRead(ctx, d))
+	}
 	if err != nil && !unknown {
 		return err
 	}
@@ -429,6 +432,24 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 			return nil
 		}
 		return conflictEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, conflictData{BaseSHA: f.base, HeadSHA: pr.HeadSHA})
+	})
+}
+
+// notRead notes that the host of a pull request does not let its branches be read. It is asked
+// again at each pass.
+func (s *Service) notRead(ctx context.Context, d factsRow) error {
+	if d.Unreadable {
+		return nil
+	}
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		pr, ok, err := lock(tx, d.ID)
+		if err != nil || !ok || pr.State != Open || pr.HeadSHA != d.HeadSHA {
+			return err
+		}
+		if _, err := setUnreadable.Exec(tx, pr.ID); err != nil {
+			return err
+		}
+		return s.move(tx, pr.ID)
 	})
 }
 

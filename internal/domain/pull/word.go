@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/moves"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -256,7 +257,7 @@ func (s *Service) beginAsked(tx *db.Tx, r repo.Ref, pr *row, round Round) error 
 	pr.ConflictRounds++
 	if _, err := beginRound.Exec(tx, beginRoundArgs{
 		ID: pr.ID, Babysit: BabysitConflict, CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds,
-		RequestRounds: pr.RequestRounds, BabysitTask: taskID, UpdatedAt: tx.Micros(),
+		RequestRounds: pr.RequestRounds, BabysitTask: taskID, RoundOf: moves.KindConflict, Asked: true, UpdatedAt: tx.Micros(),
 	}); err != nil {
 		return err
 	}
