@@ -142,6 +142,9 @@ func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
 	if _, err := setAbandoned.Exec(tx, pr.ID, tx.Micros()); err != nil {
 		return err
 	}
+	if err := endCarry(tx, pr); err != nil {
+		return err
+	}
 	a, asked, err := openAction.Maybe(tx, pr.ID)
 	if err != nil {
 		return err
@@ -173,7 +176,7 @@ func (s *Service) close(tx *db.Tx, pr row, why, by string) error {
 	if n, err := setClosed.Exec(tx, setClosedArgs{ID: pr.ID, ClosedWhy: why, ClosedBy: by, ClosedAt: tx.Micros()}); err != nil || n == 0 {
 		return err
 	}
-	if err := s.endQuestions(tx, pr); err != nil {
+	if err := errors.Join(s.endQuestions(tx, pr), endCarry(tx, pr)); err != nil {
 		return err
 	}
 	if why != ClosedAtHost && why != ClosedAsked {

@@ -195,6 +195,9 @@ func (s *Service) unask(tx *db.Tx, pr row) error {
 	if _, err := withdraw.Exec(tx, pr.ID, tx.Micros()); err != nil {
 		return err
 	}
+	if err := endCarry(tx, pr); err != nil {
+		return err
+	}
 	for _, a := range open {
 		if a.Called {
 			continue
