@@ -24,7 +24,8 @@ var requestsOf = db.Q[requestRow](`SELECT id, state, pr_id FROM host_reviews WHE
 func (m *walk) peopleActions() map[string]func() {
 	return map[string]func(){
 		"comment": m.comment, "request changes": m.requestChanges, "request changes on": m.requestChanges,
-		"take a request back": m.takeRequestBack, "take a yes back": m.takeYesBack, "rebase": m.rebaseHead, "rewrite the base": m.rewriteBase,
+		"take a request back": m.takeRequestBack, "take a yes back": m.takeYesBack,
+		"rebase": m.rebaseHead, "rewrite the base": m.rewriteBase,
 	}
 }
 

@@ -13,7 +13,9 @@ import (
 
 // repairs begins the second round of a pull request.
 func repairs(tx *db.Tx, prID, taskID string) error {
-	_, err := beginRound.Exec(tx, beginRoundArgs{ID: prID, Babysit: BabysitCI, CIRounds: 2, BabysitTask: taskID, RoundOf: moves.KindCI, UpdatedAt: tx.Micros()})
+	_, err := beginRound.Exec(tx, beginRoundArgs{
+		ID: prID, Babysit: BabysitCI, CIRounds: 2, BabysitTask: taskID, RoundOf: moves.KindCI, UpdatedAt: tx.Micros(),
+	})
 	return err
 }
 
