@@ -42,6 +42,7 @@ type forgeRepo struct {
 	clashes  map[string]bool   // heads that conflict with the base as it is
 	guarded  map[string]bool   // heads that change what is protected
 	squashed map[string]string // the commit that brought a head
+	changes  map[string]string // of rebased heads, see change
 	merged   []string          // heads that Merge brought into the base, oldest first
 }
 
@@ -85,7 +86,7 @@ func (f *forge) install(r codehost.Repo, policy string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := &forgeRepo{policy: policy, branches: map[string]string{}, parents: map[string][]string{}, clashes: map[string]bool{},
-		guarded: map[string]bool{}, squashed: map[string]string{}}
+		guarded: map[string]bool{}, squashed: map[string]string{}, changes: map[string]string{}}
 	f.repos[r] = g
 	g.branches["main"] = f.commit(g)
 }
@@ -317,12 +318,16 @@ func (*forge) Unwanted(context.Context, codehost.Repo, string, string) ([]codeho
 func (f *forge) Compare(_ context.Context, r codehost.Repo, base, head string) (codehost.Comparison, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, at, err := f.open(r, base, head)
+	g, at, err := f.open(r, base, head)
 	if err != nil {
 		return codehost.Comparison{}, err
 	}
-	return codehost.Comparison{BaseSHA: at[0], HeadSHA: at[1], MergeBase: at[0], Ahead: 1, Paths: []string{"a.go"},
-		PatchID: "patch-" + at[1]}, nil
+	out := codehost.Comparison{BaseSHA: at[0], HeadSHA: at[1], MergeBase: at[0], MergeBases: 1, Ahead: 1, Paths: []string{"a.go"},
+		PatchID: "patch-" + at[1], Change: g.change(at[1])}
+	if g.guarded[at[1]] {
+		out.Paths = append(out.Paths, ".svc/notes.md")
+	}
+	return out, nil
 }
 
 // Outcome implements codehost.Host.
@@ -340,6 +345,9 @@ func (f *forge) Outcome(_ context.Context, r codehost.Repo, o codehost.OutcomeOp
 	}
 	if g.guarded[at[1]] {
 		out.Changes = append([]codehost.Change{{Path: ".svc/notes.md"}}, out.Changes...)
+	}
+	if out.Lost = g.lost(at[0], at[1], o.Had); len(out.Lost) > 0 {
+		out.Back, out.Dropped = []string{"a.go"}, 1
 	}
 	out.Conflict = g.clashes[at[1]]
 	return out, nil

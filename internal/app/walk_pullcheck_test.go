@@ -147,6 +147,7 @@ func (m *walk) owePulls(was, now *state) {
 	for i := range now.actions {
 		a := &now.actions[i]
 		before, known := acted[a.ID]
+		m.oweCarried(&before, a)
 		is := a.State
 		if is == pull.ActionApplied || is == pull.ActionFailed {
 			is = pull.ActionApproved // it was, before
@@ -165,6 +166,7 @@ func (m *walk) owePulls(was, now *state) {
 			m.owe("pr.merge_failed", a.PRID)
 		}
 	}
+	m.oweRequests(was, now)
 	checked := byID(was.checks, func(c checkRow) string { return c.ID })
 	for _, c := range now.checks {
 		if before := checked[c.ID]; c.FinishedAt != nil &&
@@ -214,6 +216,9 @@ func (m *walk) toldOfPull(l link) bool {
 			m.fail("an action is stale again: %+v, was %+v: %+v", l, before, m.was.actions)
 		}
 		m.staled[l.Object] = l
+		return true
+	case "approval.carried":
+		delete(m.staled, l.Object) // it may be stale again
 		return true
 	case "pr.head_moved":
 		m.headTold[l.Object] = l.Data
@@ -283,7 +288,7 @@ func (m *walk) underWay(now *state, pr *pullRow) bool {
 	if pr.BabysitTask != nil {
 		return !now.tasks[*pr.BabysitTask].Status.Terminal()
 	}
-	return pr.Babysit == pull.BabysitWatching && (pr.Checks == pull.ChecksFailed || pr.Mergeable == "conflict")
+	return pr.Babysit == pull.BabysitWatching && (pr.Checks == pull.ChecksFailed || pr.Mergeable == "conflict" || pr.Remarks > 0)
 }
 
 // behindPulls wants the tasks that wait, at any remove, for one whose pull

@@ -18,7 +18,7 @@ type (
 		AbandonedAt                *time.Time
 		Number, AttendAt           int64
 		FactsWant, FactsHave       int64
-		Findings                   int64
+		Findings, Remarks          int64
 	}
 	actionRow struct {
 		ID        string
@@ -51,6 +51,7 @@ type pullState struct {
 	actions  []actionRow
 	checks   []checkRow
 	troubles []troubleRow
+	requests []requestRow
 }
 
 // pullBelief is what a walk knows of them besides.
@@ -72,7 +73,7 @@ func newPullBelief() pullBelief {
 var (
 	pullsOf = db.Q[pullRow](`SELECT id, repo_id, state, head_ref, head_sha, checks, mergeable, told, needs, babysit, closed_why, task_id,
 		babysit_task, merge_sha,
-		abandoned_at, number, attend_at, facts_want, facts_have, findings FROM pulls WHERE account_id = $1 ORDER BY repo_id, number`)
+		abandoned_at, number, attend_at, facts_want, facts_have, findings, remarks FROM pulls WHERE account_id = $1 ORDER BY repo_id, number`)
 	actionsOf = db.Q[actionRow](`SELECT id, pr_id, head_sha, state, decided_by, (protected IS NOT NULL OR details LIKE '%dropped%') AS guarded, called, expires_at
 		FROM pull_actions WHERE account_id = $1 ORDER BY requested_at, id`)
 	checksOf = db.Q[checkRow](`SELECT id, pr_id, sha, status, task_id, finished_at FROM ci_runs
@@ -88,6 +89,9 @@ func loadPulls(tx *db.Tx, account string) (s pullState, err error) {
 		return s, err
 	}
 	if s.checks, err = checksOf.All(tx, account); err != nil {
+		return s, err
+	}
+	if s.requests, err = requestsOf.All(tx, account); err != nil {
 		return s, err
 	}
 	s.troubles, err = troublesOf.All(tx, account)

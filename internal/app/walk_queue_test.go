@@ -52,6 +52,7 @@ func (m *walk) actions() map[string]func() {
 		"seat": m.seat, "drain": m.drainBox, "restart box": m.restartBox,
 	}
 	maps.Copy(all, m.pullActions())
+	maps.Copy(all, m.peopleActions())
 	return all
 }
 

@@ -46,7 +46,7 @@ var reasons = map[string]string{
 	"boxes_busy": "for a free box", "boxes_draining": "for a box that takes work", "box_unfit": "for a box that can work",
 	"no_credential": "for a model key", "model_unavailable": "for a model", "seats_exhausted": "for a seat",
 	"waiting_dependencies": "for other tasks", "retry_backoff": "before its next try", "conflict": "for a task on the same files",
-	"code_host_rate": "for its code host", "repo_disabled": "for its repository to be enabled",
+	"code_host_rate": "for its code host", "queue_full": "for room in the queue", "repo_disabled": "for its repository to be enabled",
 	"plan_does_not_cover": "for a tier that covers private repositories", "template_missing": "for its template",
 	"agent_not_installed": "for a box with its agent", "isolation_unavailable": "for a box that isolates it",
 }

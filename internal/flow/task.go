@@ -122,12 +122,13 @@ func (TaskRelations) PullNeeds(tx *db.Tx, prIDs []string) (map[string]task.PullN
 	return out, err
 }
 
-// RateWaits tells which pull requests wait for a limit of their code host to end.
-func (TaskRelations) RateWaits(tx *db.Tx, prIDs []string) (map[string]task.RateWait, error) {
-	all, err := pull.RateWaits(tx, prIDs)
-	out := make(map[string]task.RateWait, len(all))
+// PullWaits tells which pull requests wait for a limit of their code host, or for room in the
+// queue.
+func (TaskRelations) PullWaits(tx *db.Tx, prIDs []string) (map[string]task.PullWait, error) {
+	all, err := pull.Waits(tx, prIDs)
+	out := make(map[string]task.PullWait, len(all))
 	for id, w := range all {
-		out[id] = task.RateWait(w)
+		out[id] = task.PullWait(w)
 	}
 	return out, err
 }

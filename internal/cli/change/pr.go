@@ -62,6 +62,7 @@ func View(ctx context.Context, c *client.Client, w io.Writer, b []byte) error {
 		ClosedWhy *string   `json:"closed_why"`
 		Babysit   struct {
 			NextRoundAt *time.Time `json:"next_round_at"`
+			FullSince   *time.Time `json:"queue_full_since"`
 			TaskID      *string    `json:"task_id"`
 		} `json:"babysit"`
 		Review struct {
@@ -122,6 +123,8 @@ func View(ctx context.Context, c *client.Client, w io.Writer, b []byte) error {
 	switch {
 	case pr.Babysit.TaskID != nil:
 		line("repair", "by task "+*pr.Babysit.TaskID)
+	case pr.Babysit.FullSince != nil:
+		line("repair", "waits for room in the queue since "+pr.Babysit.FullSince.Local().Format(time.DateTime))
 	case pr.Babysit.NextRoundAt != nil:
 		line("repair", "agents begin the next round at "+pr.Babysit.NextRoundAt.Local().Format(time.DateTime))
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/moves"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -89,16 +90,18 @@ func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
 // stopWork ends the round of a locked pull request whose trouble has gone meanwhile: the round
 // has nothing to do, and is not charged.
 func (s *Service) stopWork(tx *db.Tx, pr row) error {
-	switch pr.Babysit {
-	case BabysitCI:
+	switch pr.RoundOf {
+	case moves.KindCI:
 		pr.CIRounds--
-	case BabysitConflict:
+	case moves.KindConflict:
 		pr.ConflictRounds--
-	case BabysitReview:
+	case moves.KindRequest:
+		pr.RequestRounds--
+	case moves.KindReview:
 		pr.ReviewRounds--
 	}
 	now := stopRoundArgs{ID: pr.ID, CIRounds: max(0, pr.CIRounds), ConflictRounds: max(0, pr.ConflictRounds),
-		ReviewRounds: max(0, pr.ReviewRounds), UpdatedAt: tx.Micros()}
+		ReviewRounds: max(0, pr.ReviewRounds), RequestRounds: max(0, pr.RequestRounds), UpdatedAt: tx.Micros()}
 	if _, err := stopRound.Exec(tx, now); err != nil || pr.BabysitTask == nil {
 		return err
 	}

@@ -6,13 +6,16 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/moves"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
 )
 
 // repairs begins the second round of a pull request.
 func repairs(tx *db.Tx, prID, taskID string) error {
-	_, err := beginRound.Exec(tx, beginRoundArgs{ID: prID, Babysit: BabysitCI, CIRounds: 2, BabysitTask: taskID, UpdatedAt: tx.Micros()})
+	_, err := beginRound.Exec(tx, beginRoundArgs{
+		ID: prID, Babysit: BabysitCI, CIRounds: 2, BabysitTask: taskID, RoundOf: moves.KindCI, UpdatedAt: tx.Micros(),
+	})
 	return err
 }
 

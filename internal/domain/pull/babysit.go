@@ -51,7 +51,8 @@ type Babysit struct {
 	Forgiven           int64      `json:"forgiven" doc:"rounds that people have forgiven in all"`
 	ArmedAt            *time.Time `json:"armed_at" doc:"when the rounds were last set to 0; null when it was never watched"`
 	TaskID             *string    `json:"task_id" format:"uuid" example:"null" doc:"the task of the round that goes on; null between rounds"`
-	NextRoundAt        *time.Time `json:"next_round_at" example:"null" doc:"when agents begin the next round, or soon after; null: none is due"`
+	NextRoundAt        *time.Time `json:"next_round_at" example:"null" doc:"when agents begin the next round, or soon after; null: none is due, or the queue is full"`
+	QueueFullSince     *time.Time `json:"queue_full_since" example:"null" doc:"since when the queue of the account has no room for the round that is due, which begins once it has; null: it has, or none is due"`
 }
 
 // repairing tells whether an agent works on the head in a round.
@@ -76,7 +77,11 @@ func (r row) babysitting() Babysit {
 	if r.Babysit == BabysitWatching && r.Needs == NeedsRearm {
 		out.State = BabysitSpent
 	}
-	if r.MoveAt > moveSoon {
+	switch {
+	case r.State != Open:
+	case r.SeatSince != nil:
+		out.QueueFullSince = r.SeatSince
+	case r.MoveAt > moveSoon:
 		out.NextRoundAt = new(db.Time(r.MoveAt))
 	}
 	return out
@@ -93,12 +98,12 @@ type Round struct {
 	answers  bool // what people have requested
 }
 
-// attend begins the round of a kind of a locked pull request; false if it does not begin now:
-// there is nothing to say yet, or the queue of the account is full.
-func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row, kind string) (bool, error) {
+// attend begins the round of a kind of a locked pull request; not begun, there is nothing to say
+// yet, or the queue of the account is full.
+func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row, kind string) (begun, full bool, err error) {
 	state, round, err := s.round(tx, r, &pr, kind)
 	if err != nil || state == "" {
-		return false, err
+		return false, false, err
 	}
 	round.apart(r, pr)
 	if pr.ArmedWhy != "" {
@@ -106,26 +111,26 @@ func (s *Service) attend(tx *db.Tx, r repo.Ref, pr row, kind string) (bool, erro
 	}
 	taskID, err := s.Tasks.Repair(tx, r, round)
 	if f, refused := errors.AsType[*fault.Error](err); refused && f.Kind != fault.Internal {
-		return false, nil
+		return false, true, nil
 	}
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	if _, err := beginRound.Exec(tx, beginRoundArgs{
 		ID: pr.ID, Babysit: state, CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds,
-		RequestRounds: pr.RequestRounds, BabysitTask: taskID, UpdatedAt: tx.Micros(),
+		RequestRounds: pr.RequestRounds, BabysitTask: taskID, RoundOf: kind, UpdatedAt: tx.Micros(),
 	}); err != nil {
-		return false, err
+		return false, false, err
 	}
 	if round.answers {
 		if _, err := answerRemarks.Exec(tx, pr.ID, true); err != nil {
-			return false, err
+			return false, false, err
 		}
 		if err := s.recount(tx, &pr); err != nil {
-			return false, err
+			return false, false, err
 		}
 	}
-	return true, roundEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID},
+	return true, false, roundEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID},
 		roundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds,
 			RequestRounds: pr.RequestRounds, HeadSHA: pr.HeadSHA, State: state, TaskID: taskID})
 }

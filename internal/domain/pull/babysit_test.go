@@ -36,7 +36,7 @@ func TestFailedCheckIsRepaired(t *testing.T) {
 		y.checked(y.check[0], &one)
 		y.wantBabysit(pr, BabysitWatching, 0, 0)
 		y.full = false
-		y.pass(0)
+		y.pass(sweep)
 		y.wantBabysit(pr, BabysitCI, 1, 0)
 		if r := y.round[len(y.round)-1]; r.Branch != "svc/a" || r.TaskID != "task-svc/a" || !strings.Contains(r.Problem, "code 1") ||
 			!strings.Contains(r.Problem, "make check") ||

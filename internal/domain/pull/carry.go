@@ -71,6 +71,9 @@ func setAside(tx *db.Tx, pr row) (carry string, err error) {
 	}); err != nil {
 		return "", err
 	}
+	if pr.AbandonedAt != nil {
+		return "", endCarry(tx, pr)
+	}
 	if any, err := mayCarry.One(tx, pr.ID); err != nil || !any {
 		return "", err
 	}
@@ -129,6 +132,25 @@ func (s *Service) judgeCarry(tx *db.Tx, r repo.Ref, pr row, f facts, by *string)
 	}
 	_, err = setCarry.Exec(tx, pr.ID, pr.Carry)
 	return err
+}
+
+// notCarried leaves what was decided about an earlier head behind: somebody is asked about the
+// present one, or has ordered its merge.
+func notCarried(tx *db.Tx, pr row) error {
+	if pr.Carry == "" {
+		return nil
+	}
+	_, err := setCarry.Exec(tx, pr.ID, "")
+	return err
+}
+
+// endCarry has no head of a pull request take over what was decided before its end, or before
+// agents were told to leave it alone.
+func endCarry(tx *db.Tx, pr row) error {
+	if _, err := dropAside.Exec(tx, pr.ID); err != nil {
+		return err
+	}
+	return notCarried(tx, pr)
 }
 
 // carry moves a decision to the present head of a pull request, if there is one to move.

@@ -374,3 +374,86 @@ func TestDefaultBranchRenamed(t *testing.T) {
 		}
 	})
 }
+
+// Who has the question put about a new head, or orders its merge, before git was asked about
+// that leaves the earlier decision behind at once.
+func TestAskedBeforeTheCarryIsJudged(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"ask-again", "merge"} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, y *yard) {
+				y.policy("version: 1\nmerge: {grace: 600}\n")
+				sha := y.commit("svc/a", "a", "1\n")
+				prID := y.green("svc/a", sha)
+				y.approve(prID, sha)
+				y.git("checkout", "--quiet", "svc/a")
+				y.git("commit", "--quiet", "--amend", "--message", "In other words")
+				y.push("svc/a")
+				next := y.git("rev-parse", "HEAD")
+				y.git("checkout", "--quiet", "main")
+				y.reported("svc/a", next)
+				if pr := y.row(prID); pr.Carry != carryLook {
+					t.Fatalf("carry is %q", pr.Carry)
+				}
+				y.call(200, "POST", "/v1/prs/"+prID+"/"+verb, `{"head_sha": "`+next+`"}`, nil)
+				y.asTable()
+				if pr := y.row(prID); pr.Carry != "" {
+					t.Errorf("carry is %q", pr.Carry)
+				}
+				y.pass(0)
+				if a := y.action(prID); a.CarriedFrom != nil || a.HeadSHA != next {
+					t.Errorf("%+v", a)
+				}
+			})
+		})
+	}
+}
+
+// What was decided about an earlier head is carried over no end: not over a cancel of the task
+// that keeps the pull request, nor over a close, nor once agents were told to leave it alone.
+func TestCarryEnds(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]struct{ end, back func(y *yard, pr, sha string) }{
+		"cancelled": {func(y *yard, pr, _ string) {
+			y.write(func(tx *db.Tx) error { return y.Abandon(tx, pr, "task-svc/a") })
+		}, func(y *yard, pr, _ string) {
+			y.call(202, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "After all."}`, nil)
+		}},
+		"closed": {func(y *yard, _, _ string) {
+			y.push(":svc/a")
+			y.moved("svc/a", codehost.ZeroSHA)
+		}, func(y *yard, _, sha string) {
+			y.push("svc/a")
+			y.moved("svc/a", sha)
+		}},
+		"stopped": {func(y *yard, pr, _ string) {
+			y.write(func(tx *db.Tx) error { return y.Unwatch(tx, pr, "x") })
+		}, func(y *yard, pr, _ string) {
+			y.call(202, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "After all."}`, nil)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, y *yard) {
+				y.policy("version: 1\nmerge: {grace: 600, on_cancel: keep}\n")
+				sha := y.commit("svc/a", "a", "1\n")
+				prID := y.green("svc/a", sha)
+				y.approve(prID, sha)
+				y.git("checkout", "--quiet", "svc/a")
+				y.git("commit", "--quiet", "--amend", "--message", "In other words")
+				y.push("svc/a")
+				next := y.git("rev-parse", "HEAD")
+				y.git("checkout", "--quiet", "main")
+				y.reported("svc/a", next)
+				end.end(y, prID, next)
+				y.asTable()
+				end.back(y, prID, next)
+				y.pass(0)
+				if a := y.action(prID); a.State != ActionPending || a.CarriedFrom != nil {
+					t.Errorf("%s, and back: %+v", name, a)
+				}
+			})
+		})
+	}
+}

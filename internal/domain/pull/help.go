@@ -76,7 +76,7 @@ func (m moving) trouble() failing {
 	case m.Checks == ChecksFailed:
 		return failing{"ci_ladder_spent", m.ChecksWhy}
 	case m.Objections > 0:
-		return failing{"ci_ladder_spent", "a review at the code host requests changes"}
+		return failing{"ci_ladder_spent", "somebody requests changes"}
 	case m.Findings > 0:
 		return failing{"ci_ladder_spent", "findings of its review wait for an answer"}
 	}

@@ -318,8 +318,8 @@ func TestHostHoldsTheMerge(t *testing.T) {
 		if pr := y.row(prID); pr.Needs != "" {
 			t.Errorf("a busy host: %s", pr.Needs)
 		}
-		waits := func() (all map[string]RateWait) {
-			y.write(func(tx *db.Tx) (err error) { all, err = RateWaits(tx, []string{prID, "another"}); return err })
+		waits := func() (all map[string]Wait) {
+			y.write(func(tx *db.Tx) (err error) { all, err = Waits(tx, []string{prID, "another"}); return err })
 			return all
 		}
 		if w, ok := waits()[prID]; len(waits()) != 1 || !ok || !w.Until.After(w.Since) {

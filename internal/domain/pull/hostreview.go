@@ -236,6 +236,9 @@ func (s *Service) hostReviewed(tx *db.Tx, r repo.Ref, number int64, v codehost.R
 				}
 			}
 		}
+		if err := s.takeOrderBack(tx, pr, label); err != nil { // which may have been given here
+			return err
+		}
 		return s.move(tx, pr.ID)
 	}
 	return s.hostApproved(tx, pr, now.ID, label)

@@ -65,6 +65,9 @@ func (s *Service) factsOf(tx *db.Tx, r repo.Ref, pr row) (f moves.Facts, err err
 	if err := pr.otherFacts(tx, &f); err != nil {
 		return f, err
 	}
+	if pr.Unreadable && f.Known.Is(moves.Unread) {
+		f.Host = moves.HostRefuses
+	}
 	return f, s.placeFacts(tx, r, pr, &f)
 }
 
@@ -159,7 +162,7 @@ func (r row) reviewFacts(at repo.Ref, f *moves.Facts) {
 		f.Findings = moves.OpenFindings
 	}
 	switch {
-	case r.Remarks > 0, r.Objections > 0 && r.Babysit == BabysitReview && r.RoundSHA == r.HeadSHA: // a round answers them
+	case r.Remarks > 0, r.Objections > 0 && r.RoundOf == moves.KindRequest && r.RoundSHA == r.HeadSHA: // a round answers them
 		f.Objections = moves.FreshRequest
 	case r.Objections > 0:
 		f.Objections = moves.AnsweredRequest
@@ -171,7 +174,7 @@ func (r row) roundFacts(tx *db.Tx, f *moves.Facts) {
 	f.Round, f.CI, f.Conflicts = moves.NoRound, moves.RoundsLeft, moves.RoundsLeft
 	f.Requests, f.Reviews = moves.RoundsLeft, moves.RoundsLeft
 	switch {
-	case r.repairing() && (r.RoundSHA != r.HeadSHA || r.RoundThen == BabysitOff):
+	case r.repairing() && (r.RoundSHA != r.HeadSHA || r.RoundAsked):
 		f.Round = moves.RoundGoingOn
 	case r.repairing():
 		f.Round = moves.RoundRunning

@@ -13,15 +13,15 @@ import (
 
 // columnsOf are the columns of a pull request that facts are read from.
 type columnsOf struct {
-	ID, State, Babysit, Watch, AuthorKind, Review, ChecksHold, Carry, Mergeable, Checks, HeadRef, RoundSHA, RoundThen string
-	Draft, Fork                                                                                                       bool
-	CIRounds, ConflictRounds, ReviewRounds, RequestRounds, Findings, Objections, Remarks, AttendAt, Unread            int64
-	AbandonedAt                                                                                                       *int64
+	ID, State, Babysit, Watch, AuthorKind, Review, ChecksHold, Carry, Mergeable, Checks, HeadRef, RoundSHA, RoundOf string
+	Draft, Fork, RoundAsked                                                                                         bool
+	CIRounds, ConflictRounds, ReviewRounds, RequestRounds, Findings, Objections, Remarks, AttendAt, Unread          int64
+	AbandonedAt                                                                                                     *int64
 }
 
 var setColumns = db.SWith[columnsOf](`UPDATE pulls SET state = :state, babysit = :babysit, watch = :watch, author_kind = :author_kind,
 	review = :review, checks_hold = :checks_hold, carry = :carry, mergeable = :mergeable, checks = :checks, head_ref = :head_ref,
-	round_sha = :round_sha, round_then = :round_then, draft = :draft, fork = :fork, ci_rounds = :ci_rounds,
+	round_sha = :round_sha, round_of = :round_of, round_asked = :round_asked, draft = :draft, fork = :fork, ci_rounds = :ci_rounds,
 	conflict_rounds = :conflict_rounds, review_rounds = :review_rounds, request_rounds = :request_rounds, findings = :findings, objections = :objections,
 	remarks = :remarks, attend_at = :attend_at, facts_want = facts_have + :unread, abandoned_at = :abandoned_at WHERE id = :id`)
 
@@ -104,6 +104,12 @@ func TestFactsOfRows(t *testing.T) {
 		"answered": {func(c *columnsOf) { c.Objections = 1 }, func(f *moves.Facts) { f.Objections = moves.AnsweredRequest }},
 		"resting":  {func(c *columnsOf) { c.AttendAt = 1 << 60 }, func(f *moves.Facts) { f.Round = moves.Resting }},
 		"repaired": {func(c *columnsOf) { c.Babysit = BabysitCI }, func(f *moves.Facts) { f.Round = moves.RoundRunning }},
+		"repaired, asked for": {func(c *columnsOf) { c.Babysit, c.RoundAsked = BabysitConflict, true },
+			func(f *moves.Facts) { f.Round = moves.RoundGoingOn }},
+		"objected, and answered": {func(c *columnsOf) { c.Babysit, c.RoundOf, c.Objections = BabysitReview, moves.KindRequest, 1 },
+			func(f *moves.Facts) { f.Round, f.Objections = moves.RoundRunning, moves.FreshRequest }},
+		"answered before": {func(c *columnsOf) { c.Babysit, c.RoundOf, c.Objections = BabysitReview, moves.KindReview, 1 },
+			func(f *moves.Facts) { f.Round, f.Objections = moves.RoundRunning, moves.AnsweredRequest }},
 		"repaired, and moved": {func(c *columnsOf) { c.Babysit, c.RoundSHA = BabysitReview, "" },
 			func(f *moves.Facts) { f.Round = moves.RoundGoingOn }},
 		"no rounds for checks":    {func(c *columnsOf) { c.CIRounds = 3 }, func(f *moves.Facts) { f.CI = moves.RoundsSpent }},
@@ -233,12 +239,12 @@ var assumed = map[string]string{
 	"Checks":   "Due is never: checks begin in the transaction that moves the head",
 	"Review":   "a head whose review is off is Blind where the policy wants one: nobody begins it any more",
 	"Findings": "Again is while the review of a newer head is due or runs; whether a round has answered them is not stored",
-	"Round":    "GoingOn is a round whose head has moved, or whose watch ends with it; who asked for it is not stored",
-	"Seat":     "always Free: the queue of the account refuses, and nobody stores that",
+	"Round":    "GoingOn is a round whose head has moved, or that a person asked for",
+	"Seat":     "Free until the queue of the account refuses the round, which is tried first",
 	"Question": "Narrow is one that does not name work below that was dropped; another is replaced in the transaction that learns of it",
 	"Yes":      "Narrow is an order that does not name work below that was dropped",
 	"Turn":     "a queue of the code host is Free until the head is entered there: the host is asked each time",
-	"Host":     "is read from the words of the last failure of the order",
+	"Host":     "is read from the words of the last failure of the order, and of a look only that the host refused it",
 	"CI":       "all kinds are spent where babysit is spent, of which nobody stores why",
 }
 

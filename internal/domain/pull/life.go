@@ -142,6 +142,9 @@ func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
 	if _, err := setAbandoned.Exec(tx, pr.ID, tx.Micros()); err != nil {
 		return err
 	}
+	if err := endCarry(tx, pr); err != nil {
+		return err
+	}
 	a, asked, err := openAction.Maybe(tx, pr.ID)
 	if err != nil {
 		return err
@@ -173,7 +176,7 @@ func (s *Service) close(tx *db.Tx, pr row, why, by string) error {
 	if n, err := setClosed.Exec(tx, setClosedArgs{ID: pr.ID, ClosedWhy: why, ClosedBy: by, ClosedAt: tx.Micros()}); err != nil || n == 0 {
 		return err
 	}
-	if err := s.endQuestions(tx, pr); err != nil {
+	if err := errors.Join(s.endQuestions(tx, pr), endCarry(tx, pr)); err != nil {
 		return err
 	}
 	if why != ClosedAtHost && why != ClosedAsked {
@@ -371,6 +374,9 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 	}
 	f, err := s.factsAt(ctx, r, d)
 	unknown := err != nil && errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, errNoRepo) // the host has no such base or head
+	if _, refused := errors.AsType[*codehost.ForbiddenError](err); refused && !unknown {
+		return errors.Join(err, s.notRead(ctx, d))
+	}
 	if err != nil && !unknown {
 		return err
 	}
@@ -429,6 +435,24 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 			return nil
 		}
 		return conflictEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, conflictData{BaseSHA: f.base, HeadSHA: pr.HeadSHA})
+	})
+}
+
+// notRead notes that the host of a pull request does not let its branches be read. It is asked
+// again at each pass.
+func (s *Service) notRead(ctx context.Context, d factsRow) error {
+	if d.Unreadable {
+		return nil
+	}
+	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		pr, ok, err := lock(tx, d.ID)
+		if err != nil || !ok || pr.State != Open || pr.HeadSHA != d.HeadSHA {
+			return err
+		}
+		if _, err := setUnreadable.Exec(tx, pr.ID); err != nil {
+			return err
+		}
+		return s.move(tx, pr.ID)
 	})
 }
 

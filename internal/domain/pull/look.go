@@ -204,6 +204,9 @@ func (s *Service) question(tx *db.Tx, pr row, p *Protected) error {
 	if err != nil || n == 0 {
 		return err
 	}
+	if err := notCarried(tx, pr); err != nil {
+		return err
+	}
 	s.Hub.Notify(tx, event.PullTopic)
 	data := askedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID}
 	if p != nil {

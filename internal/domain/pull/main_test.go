@@ -93,6 +93,7 @@ type flaky struct {
 	move          func(branch, to string) error
 	during        func() // called before each merge
 	lost          error  // answered to a merge that was made
+	hidden        error  // answered to a look
 }
 
 func (f *flaky) Merge(ctx context.Context, r codehost.Repo, o codehost.MergeOptions) (string, error) {
@@ -104,6 +105,13 @@ func (f *flaky) Merge(ctx context.Context, r codehost.Repo, o codehost.MergeOpti
 	}
 	sha, err := f.Host.Merge(ctx, r, o)
 	return sha, cmp.Or(f.lost, err)
+}
+
+func (f *flaky) Landed(ctx context.Context, r codehost.Repo, base, sha string) (string, error) {
+	if f.hidden != nil {
+		return "", f.hidden
+	}
+	return f.Host.Landed(ctx, r, base, sha)
 }
 
 func (f *flaky) DeleteBranch(ctx context.Context, r codehost.Repo, branch, sha string) error {

@@ -28,7 +28,7 @@ func (s *Service) move(tx *db.Tx, prID string) error {
 		if err != nil || !ok {
 			return err
 		}
-		if again, err := s.step(tx, m); err != nil || again {
+		if again, err := s.step(tx, &m); err != nil || again {
 			if err != nil {
 				return err
 			}
@@ -94,8 +94,9 @@ func nextOf(f moves.Facts, rules moves.Rules) moves.Step {
 }
 
 // step takes a step that needs nothing but the database; again tells that facts have
-// changed by it. The other steps are for the passes of Loop.
-func (s *Service) step(tx *db.Tx, m moving) (again bool, err error) {
+// changed by it. The other steps are for the passes of Loop. A round for which the queue of the
+// account has no room is waited for.
+func (s *Service) step(tx *db.Tx, m *moving) (again bool, err error) {
 	switch m.step.Do {
 	case moves.DoTakeOver:
 		return true, s.carry(tx, m.row)
@@ -104,7 +105,12 @@ func (s *Service) step(tx *db.Tx, m moving) (again bool, err error) {
 	case moves.DoStopWork:
 		return true, s.stopWork(tx, m.row)
 	case moves.DoRepair:
-		return s.attend(tx, m.repo, m.row, m.step.Of)
+		again, full, err := s.attend(tx, m.repo, m.row, m.step.Of)
+		if full {
+			m.facts.Seat = moves.SeatFull
+			m.step = nextOf(m.facts, rulesOf(m.repo))
+		}
+		return again, err
 	case moves.DoClose:
 		if m.step.Of == moves.Cancelled {
 			return true, s.close(tx, m.row, ClosedCancelled, by(tx))
@@ -113,7 +119,7 @@ func (s *Service) step(tx *db.Tx, m moving) (again bool, err error) {
 		s.Hub.Notify(tx, event.PullTopic)
 	}
 	if isOrdered(m.step) {
-		return false, s.orderGoesOn(tx, m)
+		return false, s.orderGoesOn(tx, *m)
 	}
 	return false, nil
 }
@@ -252,6 +258,7 @@ func (s *Service) rest(tx *db.Tx, m moving) error {
 		m.step = nextOf(m.facts, rulesOf(m.repo))
 	}
 	needs, told, at := "", m.task(), int64(0)
+	full := m.step == moves.Step{Do: moves.DoWait, Of: moves.ForSeat}
 	if m.step.Do == moves.DoPerson {
 		needs = m.step.Of
 	}
@@ -268,14 +275,16 @@ func (s *Service) rest(tx *db.Tx, m moving) error {
 		at = m.AttendAt
 	case m.step.Do == moves.DoRepair:
 		at = max(m.AttendAt, tx.Micros()) // each pass tries again
+	case full:
+		at = db.Micros(tx.Now.Add(sweep))
 	}
 	if told == "" {
 		told = m.Told
 	}
-	if needs == m.Needs && told == m.Told && at == m.MoveAt {
+	if needs == m.Needs && told == m.Told && at == m.MoveAt && full == (m.SeatSince != nil) {
 		return nil
 	}
-	now := restArgs{ID: m.ID, Needs: needs, Told: told, MoveAt: at, Now: tx.Micros()}
+	now := restArgs{ID: m.ID, Needs: needs, Told: told, MoveAt: at, Now: tx.Micros(), Full: full}
 	if _, err := setRest.Exec(tx, now); err != nil {
 		return err
 	}

@@ -165,6 +165,9 @@ func (s *Service) order(tx *db.Tx, pr row, by string) error {
 	if err != nil || n == 0 {
 		return err // there is an action for the head already
 	}
+	if err := notCarried(tx, pr); err != nil {
+		return err
+	}
 	about := event.Subject{ID: actionID, RepoID: pr.RepoID}
 	if by == byPolicy {
 		err = AskedEvent.Record(tx, about, askedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID})

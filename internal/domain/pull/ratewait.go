@@ -7,16 +7,20 @@ import (
 	"yardmaster/internal/domain/intent"
 )
 
-// RateWait is the wait of a pull request for a limit of its host to end.
-type RateWait struct{ Since, Until time.Time }
+// Wait is what a pull request waits for that no person ends: a limit of its host, until a time,
+// or room in the queue of the account.
+type Wait struct {
+	Since, Until time.Time
+	Full         bool // the queue is, until nobody knows when
+}
 
 // intentsOf are the lines of intents about a pull request.
 func intentsOf(prID string) []string { return []string{prID, prID + "/check", prID + "/review"} }
 
-// RateWaits lists which pull requests of tx.Account wait for a limit of their host to end:
-// with a merge, or with what the host is to be told of them.
-func RateWaits(tx *db.Tx, prIDs []string) (map[string]RateWait, error) {
-	out := map[string]RateWait{}
+// Waits lists which pull requests of tx.Account wait for a limit of their host to end, with a
+// merge or with what the host is to be told of them, or for room in the queue of the account.
+func Waits(tx *db.Tx, prIDs []string) (map[string]Wait, error) {
+	out := map[string]Wait{}
 	if len(prIDs) == 0 {
 		return out, nil
 	}
@@ -35,15 +39,20 @@ func RateWaits(tx *db.Tx, prIDs []string) (map[string]RateWait, error) {
 			}
 		}
 	}
-	rows, err := mergesThatWait(tx, prIDs)
+	rows, err := waiting(tx, prIDs)
 	for _, r := range rows {
-		out[r.PRID] = out[r.PRID].with(r.Since, r.DueAt)
+		switch {
+		case r.SeatSince != nil:
+			out[r.PRID] = Wait{Since: *r.SeatSince, Full: true}
+		case r.Since != nil && r.DueAt != nil:
+			out[r.PRID] = out[r.PRID].with(*r.Since, *r.DueAt)
+		}
 	}
 	return out, err
 }
 
 // with is a wait together with another one.
-func (w RateWait) with(since, until time.Time) RateWait {
+func (w Wait) with(since, until time.Time) Wait {
 	if w.Since.IsZero() || since.Before(w.Since) {
 		w.Since = since
 	}

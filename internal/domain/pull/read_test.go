@@ -65,8 +65,8 @@ func TestNoRoundsOfADisabledRepository(t *testing.T) {
 		y.full = true
 		var out Rearmed
 		y.call(202, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "now"}`, &out)
-		if at := out.Babysit.NextRoundAt; at == nil || at.UnixMicro() != y.clock.Load() {
-			t.Errorf("armed again, the next round is at %v", at)
+		if at := out.Babysit.QueueFullSince; at == nil || at.UnixMicro() != y.clock.Load() || out.Babysit.NextRoundAt != nil {
+			t.Errorf("armed again, the queue is full since %v", at)
 		}
 	})
 }

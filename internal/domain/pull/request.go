@@ -62,35 +62,43 @@ func (s *Service) RequestChanges(tx *db.Tx, w Requested) error {
 	if err := s.refuse(tx, pr, label); err != nil {
 		return err
 	}
+	if err := s.takeOrderBack(tx, pr, label); err != nil {
+		return err
+	}
 	s.Hub.Notify(tx, event.PullTopic)
 	return s.move(tx, pr.ID)
 }
 
-// refuse answers the question about a head with no, or takes the order of the same person
-// back. A merge that has begun goes on.
+// refuse answers the question about a head with no.
 func (s *Service) refuse(tx *db.Tx, pr row, label string) error {
 	a, open, err := openAction.Maybe(tx, pr.ID)
-	if err != nil || !open {
+	if err != nil || !open || a.State != ActionPending {
 		return err
 	}
-	about, data := event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}
-	switch {
-	case a.State == ActionPending:
-		now := decideActionArgs{ID: a.ID, State: ActionSkipped, DecidedBy: label, DecidedAt: tx.Micros()}
-		if _, err := decideAction.Exec(tx, now); err != nil {
-			return err
-		}
-		if _, err := requested.Exec(tx, a.ID); err != nil {
-			return err
-		}
-		return skippedEvent.Record(tx, about, data)
-	case a.DecidedBy != nil && *a.DecidedBy == label && !a.Called:
-		if _, err := takeBack.Exec(tx, a.ID); err != nil {
-			return err
-		}
-		return staleEvent.Record(tx, about, data)
+	now := decideActionArgs{ID: a.ID, State: ActionSkipped, DecidedBy: label, DecidedAt: tx.Micros()}
+	if _, err := decideAction.Exec(tx, now); err != nil {
+		return err
 	}
-	return nil
+	if _, err := requested.Exec(tx, a.ID); err != nil {
+		return err
+	}
+	return skippedEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
+}
+
+// takeOrderBack takes back what somebody has said yes to who requests changes: of the present
+// head, and of one that moved before the merge. A merge that has begun goes on.
+func (s *Service) takeOrderBack(tx *db.Tx, pr row, label string) error {
+	if _, err := takeAsideBack.Exec(tx, pr.ID, label); err != nil {
+		return err
+	}
+	a, open, err := openAction.Maybe(tx, pr.ID)
+	if err != nil || !open || a.State != ActionApproved || a.DecidedBy == nil || *a.DecidedBy != label || a.Called {
+		return err
+	}
+	if _, err := takeBack.Exec(tx, a.ID); err != nil {
+		return err
+	}
+	return staleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
 }
 
 // settle takes back what somebody has requested who approves.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -290,5 +291,59 @@ func TestUnapprove(t *testing.T) {
 		if pr := y.row(prID); pr.State != Merged {
 			t.Errorf("%s", pr.State)
 		}
+	})
+}
+
+// Who requests changes at the code host takes back what the same person has said yes to here,
+// also of an earlier head with the same change; what others have said yes to is held.
+func TestHostRequestTakesTheOrderBack(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		k := y.keep()
+		k.may = map[string]codehost.Permission{"ada": codehost.PermitAdmin, "bob": codehost.PermitWrite}
+		k.ids = map[string]string{"ada": "known-ada", "bob": "known-bob"}
+		y.policy("version: 1\nmerge: {grace: 600}\n")
+		prID, sha := k.open1()
+		objects := func(key, who, action, state string) {
+			t.Helper()
+			if err := k.reviewed(action, key, who, state, sha); err != nil {
+				t.Fatal(err)
+			}
+		}
+		y.approve(prID, sha) // ada
+		objects("1", "bob", "submitted", "changes_requested")
+		y.wantActions(prID, "approved")
+		objects("2", "ada", "submitted", "changes_requested")
+		y.wantActions(prID, "stale")
+		objects("1", "bob", "dismissed", "dismissed")
+		objects("2", "ada", "dismissed", "dismissed")
+		y.wantActions(prID, "stale pending")
+	})
+}
+
+// A yes that was set aside with its head is not carried over the request of the same person.
+func TestRequestTakesAYesAsideBack(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy(checked + "merge: {grace: 600}\n")
+		sha := y.commit("svc/a", "a", "1\n")
+		prID := y.green("svc/a", sha)
+		y.approve(prID, sha) // ada
+		y.git("checkout", "--quiet", "svc/a")
+		y.git("commit", "--quiet", "--amend", "--message", "In other words")
+		y.push("svc/a")
+		sha = y.git("rev-parse", "HEAD")
+		y.git("checkout", "--quiet", "main")
+		y.moved("svc/a", sha)
+		y.requests("ada", prID, sha, "Not so.")
+		y.checked(y.check[len(y.check)-1], &zero)
+		y.pass(0)
+		if len(y.round) != 1 {
+			t.Fatalf("%d rounds", len(y.round))
+		}
+		y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, prID, "round-1", false) }) // it has changed nothing
+		y.pass(0)
+		y.wantNeed(prID, NeedsDecision, "pr.approve_pending")
+		y.wantActions(prID, "stale pending")
 	})
 }

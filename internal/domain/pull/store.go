@@ -43,11 +43,13 @@ type row struct {
 
 	Needs       string
 	NeedsAt     *time.Time
-	ArmedWhy    string // why a person had it repaired again, in their words; ""
-	ChecksHold  string // why the checks wait for a person: a reason of Need; ""
-	ChecksWhy   string // what has failed, or waits, of the checks, for people
-	Told        string // what its task was told last
-	MoveAt      int64  // when the clock moves it on, in microseconds; 0: it does not
+	ArmedWhy    string     // why a person had it repaired again, in their words; ""
+	ChecksHold  string     // why the checks wait for a person: a reason of Need; ""
+	ChecksWhy   string     // what has failed, or waits, of the checks, for people
+	Told        string     // what its task was told last
+	SeatSince   *time.Time // since when the queue of the account has no room for the round that is due; nil: it has, or none is due
+	Unreadable  bool       // the host refused to have the branches read
+	MoveAt      int64      // when the clock moves it on, in microseconds; 0: it does not
 	AbandonedAt *time.Time
 	ClosedAt    *time.Time
 	ClosedBy    *string
@@ -71,6 +73,8 @@ type row struct {
 
 	Watch      string // WatchOn, WatchOff, or "": as the policy says
 	RoundThen  string // BabysitOff: the watch ends with the round
+	RoundOf    string // the kind of moves that the round is of; "": none goes on
+	RoundAsked bool   // a person has asked for the round
 	Objections int64  // people whose last word requests changes, at the host or here
 	Remarks    int64  // those of them that no round has answered
 
@@ -123,16 +127,17 @@ func (f found) about() found { return f }
 // factsRow is a pull request whose facts are to be read.
 type factsRow struct {
 	found
-	RepoID    string
-	HeadRef   string
-	BaseRef   string
-	HeadSHA   string `db:"head_sha"`
-	FactsWant int64
-	BaseSHA   string `db:"base_sha"` // commit of the base at the last look
-	PushedBy  *string
-	Carry     string
-	StartSHA  string `db:"start_sha"`
-	Had       db.JSON[[]string]
+	RepoID     string
+	HeadRef    string
+	BaseRef    string
+	HeadSHA    string `db:"head_sha"`
+	FactsWant  int64
+	BaseSHA    string `db:"base_sha"` // commit of the base at the last look
+	PushedBy   *string
+	Carry      string
+	Unreadable bool
+	StartSHA   string `db:"start_sha"`
+	Had        db.JSON[[]string]
 }
 
 type unlookedRow struct {
@@ -159,9 +164,9 @@ const (
 	columns = `p.id, p.repo_id, r.owner, r.name, r.enabled, p.number, p.title, p.url, p.state, p.head_ref, p.base_ref, p.head_sha, p.base_sha,
 	p.merge_sha, p.patch_id, p.mergeable, p.checks, p.task_id, p.author_kind, p.created_at, p.merged_at, p.merged_by,
 	p.babysit, p.ci_rounds, p.conflict_rounds, p.forgiven, p.armed_at, p.babysit_task, p.attend_at, p.updated_at, p.round_sha, p.needs, p.needs_at, p.abandoned_at,
-	p.armed_why, p.checks_hold, p.checks_why, p.told, p.move_at,
+	p.armed_why, p.checks_hold, p.checks_why, p.told, p.move_at, p.seat_since, p.unreadable,
 	p.closed_at, p.closed_by, p.closed_why, p.host_url, p.host_at, p.author, p.draft, p.fork, p.labels, p.own_checks, p.host_checks,
-	p.carry, p.review, p.findings, p.review_rounds, p.request_rounds, p.watch, p.round_then, p.objections, p.remarks,
+	p.carry, p.review, p.findings, p.review_rounds, p.request_rounds, p.watch, p.round_then, p.round_of, p.round_asked, p.objections, p.remarks,
 	p.changed_files, p.added_lines, p.deleted_lines, p.unwanted, p.left_out, p.would, p.had, p.otherwise, ` + startSHA
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
 	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, claim, called, due_at, protected, carried_from, details, stale_why`
@@ -218,7 +223,7 @@ var (
 	setHead = db.SWith[setHeadArgs](`UPDATE pulls SET head_sha = :head_sha, checks = :checks, mergeable = 'unknown',
 		patch_id = '', change = '', merge_base = '', merge_bases = 0, would = NULL,
 		changed_files = NULL, added_lines = NULL, deleted_lines = NULL, unwanted = NULL, carry = :carry, review = 'due', looked_sha = '',
-		needs = '', needs_at = NULL, told = 'awaits', checks_hold = '', checks_why = '', attend_at = 0, facts_want = facts_want + 1, updated_at = :updated_at
+		needs = '', needs_at = NULL, told = 'awaits', checks_hold = '', checks_why = '', attend_at = 0, seat_since = NULL, unreadable = FALSE, facts_want = facts_want + 1, updated_at = :updated_at
 		WHERE id = :id`)
 	setChecks = db.SWith[setChecksArgs](`UPDATE pulls SET checks = :checks, own_checks = :own, host_checks = :host,
 		checks_why = :why, updated_at = :now
@@ -239,7 +244,8 @@ var (
 	adopt        = db.S(`UPDATE pulls SET abandoned_at = NULL WHERE id = $1`)
 	// setRest says what a pull request waits for.
 	setRest = db.SWith[restArgs](`UPDATE pulls SET needs_at = CASE WHEN needs = :needs THEN needs_at WHEN :needs = '' THEN NULL ELSE CAST(:now AS BIGINT) END,
-		needs = :needs, told = :told, move_at = :move_at WHERE id = :id`)
+		needs = :needs, told = :told, move_at = :move_at,
+		seat_since = CASE WHEN :full THEN COALESCE(seat_since, CAST(:now AS BIGINT)) END WHERE id = :id`)
 	setHold = db.S(`UPDATE pulls SET checks_hold = $2, checks_why = $3 WHERE id = $1`)
 	// toMove are the pull requests that the clock moves on.
 	toMove    = db.Q[found](`SELECT id, account_id FROM pulls WHERE move_at > 0 AND move_at <= $1 AND state = 'open' ORDER BY move_at LIMIT 50`)
@@ -257,9 +263,9 @@ var (
 	recheck   = db.S(`UPDATE pulls SET facts_want = facts_want + 1, pushed_by = NULL WHERE repo_id = $1 AND state = 'open'`)
 	// lookAgain keeps the author of the last push.
 	lookAgain = db.S(`UPDATE pulls SET facts_want = facts_want + 1 WHERE id = $1 AND state = 'open'`)
-	factsDue  = db.Q[factsRow](`SELECT id, account_id, repo_id, head_ref, base_ref, head_sha, facts_want, base_sha, pushed_by, carry, had,
+	factsDue  = db.Q[factsRow](`SELECT id, account_id, repo_id, head_ref, base_ref, head_sha, facts_want, base_sha, pushed_by, carry, unreadable, had,
 		` + startSHA + ` FROM pulls p WHERE state = 'open' AND facts_have < facts_want ORDER BY updated_at LIMIT 50`)
-	setFacts = db.SWith[setFactsArgs](`UPDATE pulls SET facts_have = :facts_have,
+	setFacts = db.SWith[setFactsArgs](`UPDATE pulls SET facts_have = :facts_have, unreadable = FALSE,
 		base_sha = CASE WHEN :base_sha = '' THEN base_sha ELSE :base_sha END,
 		patch_id = CASE WHEN :base_sha = '' THEN patch_id ELSE :patch END,
 		change = CASE WHEN :base_sha = '' THEN change ELSE :change END,
@@ -276,17 +282,20 @@ var (
 	idleTasks = db.Q[found](`SELECT t.account_id, t.id FROM pulls p JOIN tasks t ON t.pr_id = p.id AND t.kind IN ('ci', 'babysit', 'review')
 		AND t.status IN ('pending', 'held', 'claimed', 'running')
 		WHERE p.state <> 'open' OR p.abandoned_at IS NOT NULL LIMIT 50`)
-	setClean = db.S(`UPDATE pulls SET mergeable = $2, updated_at = $3 WHERE id = $1`)
+	setUnreadable = db.S(`UPDATE pulls SET unreadable = TRUE WHERE id = $1`)
+	setClean      = db.S(`UPDATE pulls SET mergeable = $2, updated_at = $3 WHERE id = $1`)
 
 	beginRound = db.SWith[beginRoundArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = :ci_rounds,
 		conflict_rounds = :conflict_rounds, review_rounds = :review_rounds,
-		request_rounds = :request_rounds, babysit_task = :babysit_task, round_sha = head_sha, updated_at = :updated_at
+		request_rounds = :request_rounds, babysit_task = :babysit_task, round_sha = head_sha, round_of = :round_of, round_asked = :asked,
+		updated_at = :updated_at
 		WHERE id = :id`)
 	setBabysit = db.SWith[setBabysitArgs](`UPDATE pulls SET babysit = :babysit, babysit_task = NULL, attend_at = :attend_at,
-		round_then = '', updated_at = :updated_at
+		round_then = '', round_of = '', round_asked = FALSE, updated_at = :updated_at
 		WHERE id = :id`)
 	stopRound = db.SWith[stopRoundArgs](`UPDATE pulls SET babysit = 'watching', babysit_task = NULL, attend_at = 0, round_then = '',
-		ci_rounds = :ci_rounds, conflict_rounds = :conflict_rounds, review_rounds = :review_rounds, updated_at = :updated_at WHERE id = :id`)
+		round_of = '', round_asked = FALSE, ci_rounds = :ci_rounds, conflict_rounds = :conflict_rounds, review_rounds = :review_rounds,
+		request_rounds = :request_rounds, updated_at = :updated_at WHERE id = :id`)
 	rearmPull = db.SWith[rearmPullArgs](`UPDATE pulls SET babysit = :babysit, ci_rounds = 0, conflict_rounds = 0, review_rounds = 0,
 		request_rounds = 0, forgiven = :forgiven, armed_at = :armed_at, armed_why = :why, attend_at = 0, updated_at = :armed_at
 		WHERE id = :id`)
@@ -348,13 +357,15 @@ type baseMovedArgs struct {
 type restArgs struct {
 	ID, Needs, Told string
 	MoveAt, Now     int64
+	Full            bool // the queue of the account is
 }
 
 // stopRoundArgs are the parameters of stopRound.
 type stopRoundArgs struct {
 	ID                       string
 	CIRounds, ConflictRounds int64
-	ReviewRounds, UpdatedAt  int64
+	ReviewRounds             int64
+	RequestRounds, UpdatedAt int64
 }
 
 // setMergedArgs are the parameters of setMerged.
@@ -398,7 +409,8 @@ type beginRoundArgs struct {
 	CIRounds, ConflictRounds int64
 	ReviewRounds             int64
 	RequestRounds            int64
-	BabysitTask              string
+	BabysitTask, RoundOf     string
+	Asked                    bool // by a person
 	UpdatedAt                int64
 }
 

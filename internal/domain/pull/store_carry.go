@@ -25,6 +25,9 @@ var (
 	// setAsideAction keeps the time of a decision.
 	setAsideAction = db.S(`UPDATE pull_actions SET state = 'stale', stale_why = 'head_moved', decided_at = COALESCE(decided_at, $2)
 		WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
+	// dropAside has no new head take over what was decided about earlier ones.
+	dropAside = db.S(`UPDATE pull_actions SET stale_why = 'withdrawn' WHERE pr_id = $1 AND kind = 'merge' AND state = 'stale'
+		AND stale_why = 'head_moved'`)
 	mayCarry = db.Q[bool](`SELECT EXISTS (SELECT 1` + aside + `)`)
 	// sameChange prefers an approval to a question, and then the newest.
 	sameChange = db.Q[asideRow](`SELECT ` + asideColumns + aside + ` AND a.change = $2

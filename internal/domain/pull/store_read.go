@@ -259,19 +259,21 @@ func IsOpen(tx *db.Tx, prID string) (bool, error) {
 
 var attended = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND id = $2 AND (author_kind = 'agent' OR armed_at IS NOT NULL))`)
 
-// rateRow is a merge that waits for a limit.
-type rateRow struct {
-	PRID  string `db:"pr_id"`
-	Since time.Time
-	DueAt time.Time
+// waitRow is a pull request whose merge waits for a limit, or whose round for the queue.
+type waitRow struct {
+	PRID      string     `db:"pr_id"`
+	SeatSince *time.Time // the queue has no room; nil: it has
+	Since     *time.Time // of the merge
+	DueAt     *time.Time
 }
 
-// mergesThatWait lists the merges of pull requests of tx.Account that wait for a limit of
-// their host to end.
-func mergesThatWait(tx *db.Tx, prIDs []string) ([]rateRow, error) {
-	b := db.Build(`SELECT pr_id, COALESCE(decided_at, requested_at) AS since, due_at FROM pull_actions
-		WHERE account_id = `, tx.Account).And("state = 'approved' AND error = ", limited)
-	return db.Select[rateRow](tx, b.In("pr_id", prIDs))
+// waiting lists the pull requests of tx.Account whose merge waits for a limit of their host to
+// end, or whose round waits for room in the queue of the account.
+func waiting(tx *db.Tx, prIDs []string) ([]waitRow, error) {
+	b := db.Build(`SELECT p.id AS pr_id, p.seat_since, COALESCE(a.decided_at, a.requested_at) AS since, a.due_at FROM pulls p
+		LEFT JOIN pull_actions a ON a.pr_id = p.id AND a.state = 'approved' AND a.error = `, limited).SQL(`
+		WHERE p.account_id = `, tx.Account).SQL(` AND p.state = 'open' AND (a.id IS NOT NULL OR p.seat_since IS NOT NULL)`)
+	return db.Select[waitRow](tx, b.In("p.id", prIDs))
 }
 
 // ofPeople lists the open pull requests of a repository that no agent has opened.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/moves"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -194,6 +195,9 @@ func (s *Service) unask(tx *db.Tx, pr row) error {
 	if _, err := withdraw.Exec(tx, pr.ID, tx.Micros()); err != nil {
 		return err
 	}
+	if err := endCarry(tx, pr); err != nil {
+		return err
+	}
 	for _, a := range open {
 		if a.Called {
 			continue
@@ -256,7 +260,7 @@ func (s *Service) beginAsked(tx *db.Tx, r repo.Ref, pr *row, round Round) error 
 	pr.ConflictRounds++
 	if _, err := beginRound.Exec(tx, beginRoundArgs{
 		ID: pr.ID, Babysit: BabysitConflict, CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds,
-		RequestRounds: pr.RequestRounds, BabysitTask: taskID, UpdatedAt: tx.Micros(),
+		RequestRounds: pr.RequestRounds, BabysitTask: taskID, RoundOf: moves.KindConflict, Asked: true, UpdatedAt: tx.Micros(),
 	}); err != nil {
 		return err
 	}

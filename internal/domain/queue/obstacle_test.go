@@ -88,12 +88,17 @@ func TestWaitingForPeople(t *testing.T) {
 		})
 		nobody()
 		now := time.UnixMicro(f.clock.Load())
-		f.others.rated = map[string]task.RateWait{"pr": {Since: now, Until: now.Add(time.Minute)}}
+		f.others.waited = map[string]task.PullWait{"pr": {Since: now, Until: now.Add(time.Minute)}}
 		if h := f.get(first)["holds"].([]any); len(h) != 1 || h[0].(object)["reason"] != task.HoldRate || h[0].(object)["clear"] != nil {
 			f.t.Errorf("while its host takes no calls: %v", h)
 		}
 		nobody() // no person ends that
-		f.others.rated = nil
+		f.others.waited = map[string]task.PullWait{"pr": {Since: now, Full: true}}
+		if h := f.get(first)["holds"].([]any); len(h) != 1 || h[0].(object)["reason"] != task.HoldQueue || h[0].(object)["clear"] != nil {
+			f.t.Errorf("while there is no room for its repair: %v", h)
+		}
+		nobody()
+		f.others.waited = nil
 		needs := func(why string) {
 			f.t.Helper()
 			f.write("acme", func(tx *db.Tx) error { _, err := seed.SetNeeds.Exec(tx, "pr", why); return err })

@@ -25,7 +25,7 @@ type others struct {
 	several   bool     // refuses what is asked about one repository or template
 	asked     []string // of several repositories and templates, if several is set
 	needs     map[string]task.PullNeed
-	rated     map[string]task.RateWait
+	waited    map[string]task.PullWait
 	lacks     map[string]string    // permissions, by repository
 	shapes    map[string]task.Repo // of repositories, as far as InTheWay and Unborn
 	parked    []string             // tasks
@@ -117,7 +117,7 @@ func (o *others) Pulse(*db.Tx, string) (*task.Pulse, error)     { return nil, ni
 
 func (o *others) Activities(*db.Tx, []string) (map[string]string, error) { return nil, nil }
 
-func (o *others) RateWaits(*db.Tx, []string) (map[string]task.RateWait, error) { return o.rated, nil }
+func (o *others) PullWaits(*db.Tx, []string) (map[string]task.PullWait, error) { return o.waited, nil }
 
 func (o *others) PullNeeds(*db.Tx, []string) (map[string]task.PullNeed, error) { return o.needs, nil }
 

@@ -44,6 +44,7 @@ const (
 	HoldConflict     = "conflict"
 	HoldPerson       = "waiting_person" // beside one of the above: the task that it waits for needs a person
 	HoldNeeds        = "needs_person"   // its pull request does
+	HoldQueue        = "queue_full"     // the queue of the account has no room for what its pull request needs
 	HoldRate         = "code_host_rate" // what the code host is to do about its pull request waits for a limit of the host
 )
 
@@ -52,7 +53,7 @@ const (
 func HoldReasons() []string {
 	out := []string{
 		HoldNoBox, HoldBusy, HoldDraining, HoldUnfit, HoldAgent, HoldIsolation, HoldSeats, HoldDependencies, HoldBackoff, HoldConflict,
-		HoldRepo, HoldPlan, HoldTemplate, HoldKey, HoldModel, HoldPerson, HoldNeeds, HoldRate,
+		HoldRepo, HoldPlan, HoldTemplate, HoldKey, HoldModel, HoldPerson, HoldNeeds, HoldQueue, HoldRate,
 	}
 	for _, kind := range slices.Sorted(maps.Keys(consequences)) {
 		if consequences[kind] == park {
@@ -116,10 +117,18 @@ func (n *PullNeed) Words() string {
 	return n.ClearsWhen + " (" + n.Clear.Capability + " of the pull request " + n.Clear.Args["id"] + ")"
 }
 
-// RateWait is the wait of a pull request for a limit of its code host to end.
-type RateWait struct{ Since, Until time.Time }
+// PullWait is what a pull request waits for that no person ends: a limit of its code host, until
+// a time, or room in the queue of the account.
+type PullWait struct {
+	Since, Until time.Time
+	Full         bool // the queue is, until nobody knows when
+}
 
-func (w RateWait) hold() Hold {
+func (w PullWait) hold() Hold {
+	if w.Full {
+		return Hold{Reason: HoldQueue, Since: w.Since, Blocking: true,
+			ClearsWhen: "a task leaves the queue of the account, which has no room for the repair of its pull request"}
+	}
 	return Hold{
 		Reason: HoldRate, Since: w.Since, Blocking: true,
 		ClearsWhen: "the code host takes calls again, which is tried at " + w.Until.UTC().Format(time.RFC3339),

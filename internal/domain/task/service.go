@@ -73,8 +73,9 @@ type Related interface {
 	Wants(tx *db.Tx, taskIDs []string) ([]Want, error)
 	// PullNeeds lists what only people can do about pull requests, by pull request.
 	PullNeeds(tx *db.Tx, prIDs []string) (map[string]PullNeed, error)
-	// RateWaits tells which pull requests wait for a limit of their code host to end.
-	RateWaits(tx *db.Tx, prIDs []string) (map[string]RateWait, error)
+	// PullWaits tells which pull requests wait for a limit of their code host to end, or for
+	// room in the queue of the account.
+	PullWaits(tx *db.Tx, prIDs []string) (map[string]PullWait, error)
 	// PullOpen tells whether a pull request is neither merged nor closed.
 	PullOpen(tx *db.Tx, prID string) (bool, error)
 	// InPlan is what a task of a plan is in it.

@@ -76,7 +76,7 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	rated, err := s.rateWaits(tx, prs)
+	waited, err := s.pullWaits(tx, prs)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (s *Service) view(tx *db.Tx, rows []Row, newest bool) ([]Task, error) {
 			if n, ok := needs[deref(t.PRID)]; ok && t.PRID != nil {
 				w.Holds = append(w.Holds, n.hold())
 			}
-			if wait, ok := rated[deref(t.PRID)]; ok && t.PRID != nil {
+			if wait, ok := waited[deref(t.PRID)]; ok && t.PRID != nil {
 				w.Holds = append(w.Holds, wait.hold())
 			}
 			if t.Status == Mergeable && t.StackedOn != nil {
@@ -151,12 +151,13 @@ func (s *Service) pullNeeds(tx *db.Tx, prs []string) (map[string]PullNeed, error
 	return s.Related.PullNeeds(tx, prs)
 }
 
-// rateWaits returns which pull requests wait for a limit of their code host.
-func (s *Service) rateWaits(tx *db.Tx, prs []string) (map[string]RateWait, error) {
+// pullWaits returns which pull requests wait for a limit of their code host, or for room in the
+// queue.
+func (s *Service) pullWaits(tx *db.Tx, prs []string) (map[string]PullWait, error) {
 	if len(prs) == 0 {
 		return nil, nil
 	}
-	return s.Related.RateWaits(tx, prs)
+	return s.Related.PullWaits(tx, prs)
 }
 
 // pendingOf returns the pending tasks among rows.

@@ -99,8 +99,8 @@ func (Tasks) Parked(*db.Tx) ([]string, error) { return nil, nil }
 // PullNeeds returns nothing: no pull request needs a person.
 func (Tasks) PullNeeds(*db.Tx, []string) (map[string]task.PullNeed, error) { return nil, nil }
 
-// RateWaits returns nothing: no pull request waits for a limit.
-func (Tasks) RateWaits(*db.Tx, []string) (map[string]task.RateWait, error) { return nil, nil }
+// PullWaits returns nothing: no pull request waits for a limit, or for room.
+func (Tasks) PullWaits(*db.Tx, []string) (map[string]task.PullWait, error) { return nil, nil }
 
 // PullOpen returns false: no pull request is open.
 func (Tasks) PullOpen(*db.Tx, string) (bool, error) { return false, nil }

@@ -40,7 +40,7 @@ var stepWords = map[Step]string{
 	{DoWait, ForRest}:          "it waits 1, 5 or 15 minutes for the next round",
 	{DoWait, ForBelow}:         "it waits for that",
 	{DoWait, ForTurn}:          "it waits in the queue",
-	{DoWait, ForGrace}:         "it waits 10 seconds",
+	{DoWait, ForGrace}:         "it waits as long as `merge.grace` says",
 	{DoPerson, NeedBaseBranch}: "`base_missing`: the branch is pushed again, or it gets another base",
 	{DoPerson, NeedHands}:      "`branch_not_ours`: somebody mends the branch, where agents do not push",
 	{DoPerson, NeedReady}:      "`draft`: somebody marks it as ready",

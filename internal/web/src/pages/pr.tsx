@@ -216,6 +216,11 @@ function About(p: { of: PullRequest }) {
           <small>
             checks {b.ci_rounds_used}/{b.ci_rounds_max}, conflicts {b.conflict_rounds_used}/{b.conflict_rounds_max},
             review {b.review_rounds_used}/{b.review_rounds_max}, requests {b.request_rounds_used}/{b.request_rounds_max}
+            {b.queue_full_since && (
+              <>
+                , waits for room in the queue since <Time at={b.queue_full_since} />
+              </>
+            )}
             {b.next_round_at && (
               <>
                 , next <Time at={b.next_round_at} />

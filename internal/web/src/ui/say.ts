@@ -19,6 +19,7 @@ const reasons: Record<string, string> = table({
   retry_backoff: "before its next try",
   conflict: "for a task on the same files",
   code_host_rate: "for its code host",
+  queue_full: "for room in the queue",
   repo_disabled: "for its repository to be enabled",
   plan_does_not_cover: "for a tier that covers private repositories",
   template_missing: "for its template",
