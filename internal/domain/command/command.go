@@ -93,7 +93,6 @@ type Names interface {
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB      *db.DB
-	Hub     *event.Hub
 	Hosts   *codehost.Hosts
 	Intents *intent.Service
 	Logger  *slog.Logger
@@ -222,7 +221,7 @@ func (s *Service) carryOut(tx *db.Tx, r repo.Ref, e codehost.Commented, c *row, 
 	if err := s.record(tx, *c, who); err != nil {
 		return err
 	}
-	_, err = sayAtHost.Put(tx, s.Hub, intent.Want[sayArgs]{
+	_, err = sayAtHost.Put(tx, intent.Want[sayArgs]{
 		Repo: r, Object: c.PRID, Rank: intent.ForPeople,
 		Args: sayArgs{Number: e.Number, Comment: e.Comment.ID, OnLines: e.Thread != "", Text: c.Answer},
 	})

@@ -457,7 +457,7 @@ func TestRequest(t *testing.T) {
 		y.write(func(tx *db.Tx) (err error) {
 			r, _, err := repo.ByID(tx, "r1")
 			if err == nil {
-				issueID, err = Request(tx, y.Hub, r, "Mend it", "It fails.", nil)
+				issueID, err = Request(tx, r, "Mend it", "It fails.", nil)
 			}
 			return err
 		})

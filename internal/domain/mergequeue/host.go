@@ -95,7 +95,7 @@ func (leaver) Done(*db.Tx, intent.Call[hostArgs], struct{}, error) error { retur
 
 // takeOut has a pull request taken out of the queue of its host.
 func (s *Service) takeOut(tx *db.Tx, r repo.Ref, prID string, a hostArgs) error {
-	_, err := leaveHost.Put(tx, s.Hub, intent.Want[hostArgs]{Repo: r, Object: prID, Rank: intent.ForPeople, Args: a})
+	_, err := leaveHost.Put(tx, intent.Want[hostArgs]{Repo: r, Object: prID, Rank: intent.ForPeople, Args: a})
 	return err
 }
 

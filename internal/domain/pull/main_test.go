@@ -279,14 +279,17 @@ func open(t *testing.T, e db.Engine) *yard {
 		Tasks: tasks{y}, Logs: silent{},
 		Objects: blob.NewFolder(t.TempDir(), "http://host", seal.New(), time.Now),
 		Pulls:   checkPulls{},
-		Intents: intent.New(intent.Needs{DB: d, Hub: event.NewHub(), Hosts: served(y.host), Logger: slog.New(slog.DiscardHandler)}),
+		Intents: intent.New(intent.Needs{
+			DB: d, Due: duetest.New(d, event.NewHub()), Hosts: served(y.host), Logger: slog.New(slog.DiscardHandler),
+		}),
 	})
 	y.Service = New(Needs{
 		DB: d, Hub: event.NewHub(), Hosts: hosts, BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler),
 		Tasks: tasks{y}, Checks: checks{y.ci}, Reviews: reviews{y}, People: nobody{}, Queue: &y.line,
 		Bot:     codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
-		Intents: intent.New(intent.Needs{DB: d, Hub: event.NewHub(), Hosts: hosts, Logger: slog.New(slog.DiscardHandler)}),
+		Intents: intent.New(intent.Needs{DB: d, Due: duetest.New(d, event.NewHub()), Hosts: hosts, Logger: slog.New(slog.DiscardHandler)}),
 	})
+	intent.LineMoved.On(d, y.Intents.FollowLine)
 	y.queue = func(tx *db.Tx) (string, error) {
 		task := id.New()
 		tx.AfterCommit(func() { y.check = append(y.check, task) })
