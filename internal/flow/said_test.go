@@ -127,8 +127,8 @@ func TestSaidIsRead(t *testing.T) {
 			}
 		}
 		late := codehost.Commented{
-			Happening: codehost.Happening{Repo: web, Action: "created", By: codehost.User{Login: "ann"}}, Number: 1, Pull: true,
-			Comment: c.said[1], Thread: "a.go:3",
+			Happening: codehost.Happening{Repo: web, Action: codehost.ActionCreated, By: codehost.User{Login: "ann"}},
+			Number:    1, Pull: true, Comment: c.said[1], Thread: "a.go:3",
 		}
 		if err := h.Apply(ctx, "elsewhere", late); err != nil {
 			t.Fatal(err)

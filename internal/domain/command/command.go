@@ -116,7 +116,7 @@ func New(n Needs) *Service {
 // the errors of the host that pass; then the caller calls it again.
 func (s *Service) Said(ctx context.Context, r repo.Ref, e codehost.Commented) (bool, error) {
 	who := e.Comment.Author
-	if !e.Pull || e.Deleted || e.Action != "created" || e.Comment.ID == "" || who.Login == "" || who.Bot || who.Own ||
+	if !e.Pull || e.Deleted || e.Action != codehost.ActionCreated || e.Comment.ID == "" || who.Login == "" || who.Bot || who.Own ||
 		e.By.Bot || e.By.Own || !strings.EqualFold(e.By.Login, who.Login) {
 		return false, nil
 	}

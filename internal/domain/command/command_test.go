@@ -226,7 +226,7 @@ func (y *yard) comment(e codehost.Commented) (asked bool, err error) {
 func by(login, commentID, body string) codehost.Commented {
 	who := codehost.User{Login: login}
 	return codehost.Commented{
-		Happening: codehost.Happening{Action: "created", By: who}, Number: 1, Pull: true,
+		Happening: codehost.Happening{Action: codehost.ActionCreated, By: who}, Number: 1, Pull: true,
 		Comment: codehost.Comment{ID: commentID, Author: who, Body: body},
 	}
 }
@@ -303,7 +303,7 @@ func TestWhoIsNotHeard(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, change := range map[string]func(*codehost.Commented){
-			"edited":   func(e *codehost.Commented) { e.Action = "edited" },
+			"edited":   func(e *codehost.Commented) { e.Action = codehost.ActionEdited },
 			"deleted":  func(e *codehost.Commented) { e.Deleted = true },
 			"an issue": func(e *codehost.Commented) { e.Pull = false },
 			"a bot":    func(e *codehost.Commented) { e.Comment.Author.Bot, e.By.Bot = true, true },

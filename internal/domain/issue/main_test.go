@@ -214,9 +214,9 @@ func (y *yard) bug(number int64, labels ...string) codehost.Issue {
 	}
 }
 
-func event1(action, by string, i codehost.Issue) codehost.IssueChanged {
+func event1(action codehost.Action, by string, i codehost.Issue) codehost.IssueChanged {
 	e := codehost.IssueChanged{Happening: codehost.Happening{Action: action, By: codehost.User{Login: by}, At: i.UpdatedAt}, Issue: i}
-	if action == "labeled" {
+	if action == codehost.ActionLabeled {
 		e.Label = "yardmaster"
 	}
 	return e

@@ -179,7 +179,7 @@ type line struct {
 	merged   []string        // orders that were carried out
 	failed   string          // why heads were thrown out
 	atHost   bool            // the queue is that of the host
-	expelled []string        // reasons with which the host took heads out
+	expelled []codehost.Exit // reasons with which the host took heads out
 	seen     []bool          // whether the host had the head
 }
 
@@ -199,8 +199,8 @@ func (l *line) Seen(_ *db.Tx, _ repo.Ref, _ string, _ codehost.QueueEntry, in bo
 	return nil
 }
 
-func (l *line) Expelled(_ *db.Tx, _ repo.Ref, _, reason string) error {
-	l.expelled = append(l.expelled, reason)
+func (l *line) Expelled(_ *db.Tx, _ repo.Ref, _ string, why codehost.Exit, _ string) error {
+	l.expelled = append(l.expelled, why)
 	return nil
 }
 
