@@ -28,12 +28,18 @@ import (
 	"yardmaster/internal/needs"
 )
 
+// Kind is what is given.
+type Kind string
+
 // Kinds of gifts.
 const (
-	Money   = "money"
-	Compute = "compute"
-	LLM     = "llm"
+	Money   Kind = "money"
+	Compute Kind = "compute"
+	LLM     Kind = "llm"
 )
+
+// Values lists all kinds.
+func (Kind) Values() []string { return []string{string(Money), string(Compute), string(LLM)} }
 
 // States of a gift.
 const (
@@ -59,7 +65,7 @@ type Model struct {
 type Donation struct {
 	_          struct{}   `doc:"What the account gave, and what was used of it." schema:"Donation"`
 	ID         string     `json:"id" format:"uuid" doc:"id of the gift"`
-	Kind       string     `json:"kind" enum:"money,compute,llm" doc:"what it is"`
+	Kind       Kind       `json:"kind" doc:"what it is"`
 	Target     string     `json:"target" enum:"project,pool" doc:"one repository, or every one that takes gifts"`
 	TargetRepo *string    `json:"target_repo_full_name" example:"acme/web" doc:"owner/name now; null: the pool"`
 	KeyID      *string    `json:"key_id" format:"uuid" doc:"the key that is lent (llm) or pays (money); null: a box"`
@@ -81,7 +87,7 @@ type Donation struct {
 type ReceivedDonation struct {
 	_          struct{}   `doc:"A gift to a repository of the account. It names neither the key nor the box." schema:"ReceivedDonation"`
 	ID         string     `json:"id" format:"uuid" doc:"id of the gift"`
-	Kind       string     `json:"kind" enum:"money,compute,llm" doc:"what it is"`
+	Kind       Kind       `json:"kind" doc:"what it is"`
 	Donor      string     `json:"donor" example:"acme" doc:"login of the account that gave it"`
 	TargetRepo string     `json:"target_repo_full_name" doc:"owner/name of the repository that it is for"`
 	Ceiling    []Model    `json:"ceiling" doc:"of llm and money: the models that may be asked for; where the giver named none, those of the provider that the server knows"`

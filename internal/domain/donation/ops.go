@@ -93,7 +93,7 @@ func (s *Service) received(ctx context.Context, in listIn) (ReceivedPage, error)
 }
 
 type createIn struct {
-	Kind   string   `json:"kind" enum:"money,compute,llm" doc:"what is given"`
+	Kind   Kind     `json:"kind" doc:"what is given"`
 	Target string   `json:"target" enum:"project,pool" doc:"one repository, or every one that takes gifts"`
 	Repo   string   `json:"repo,omitempty" pattern:"^[^/\\s]+/[^/\\s]+$" says:"must have the form OWNER/NAME" maxLength:"200" doc:"owner/name, for the target project"`
 	KeyID  string   `json:"key_id,omitempty" format:"uuid" doc:"key of the account's pool that is lent (llm) or pays (money)"`

@@ -19,7 +19,7 @@ const takes = `r.enabled = TRUE AND r.private = FALSE AND r.donations_enabled = 
 type row struct {
 	ID            string
 	AccountID     string
-	Kind          string
+	Kind          Kind
 	RepoID        *string
 	KeyID         *string
 	BoxID         *string
@@ -93,11 +93,12 @@ var (
 type (
 	targetRow struct{ ID, AccountID string }
 	countRow  struct {
-		Kind string
+		Kind Kind
 		N    int64
 	}
 	insertArgs struct {
-		ID, AccountID, Kind  string
+		ID, AccountID        string
+		Kind                 Kind
 		RepoID, KeyID, BoxID *string
 		Provider             string
 		Micros               *int64
@@ -201,9 +202,9 @@ func (s *Service) shown(r row) ReceivedDonation {
 
 // Received counts the active gifts that are pinned to a repository of tx.Account, by kind. A
 // repository that takes none has none.
-func Received(tx *db.Tx, repoID string) (map[string]int64, error) {
+func Received(tx *db.Tx, repoID string) (map[Kind]int64, error) {
 	rows, err := countOf.All(tx, tx.Account, repoID)
-	out := make(map[string]int64, len(rows))
+	out := make(map[Kind]int64, len(rows))
 	for _, r := range rows {
 		out[r.Kind] = r.N
 	}

@@ -13,7 +13,7 @@ var audience = event.Audience(policy.ReadAccount)
 type acceptedData struct {
 	Kind   string       `json:"kind" enum:"org_member,platform" doc:"what it was for"`
 	UserID string       `json:"user_id" doc:"who accepted it"`
-	Role   *policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"the role that it gave; null on a platform invitation"`
+	Role   *policy.Role `json:"role" doc:"the role that it gave; null on a platform invitation"`
 }
 
 // joiningData is the data of joiningEvent.

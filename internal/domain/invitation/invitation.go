@@ -48,7 +48,7 @@ type Invitation struct {
 	Kind       string       `json:"kind" enum:"org_member,platform" doc:"org_member: into an account; platform: through the gate of the closed beta"`
 	Email      *string      `json:"email" format:"email" doc:"the address it is for; null: it is for a login"`
 	Login      *string      `json:"login" example:"null" doc:"the login it is for, whether or not anybody has it; null: it is for an address"`
-	Role       *policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"member" doc:"role in the account; null on a platform invitation"`
+	Role       *policy.Role `json:"role" example:"member" doc:"role in the account; null on a platform invitation"`
 	Status     string       `json:"status" enum:"pending,accepted,revoked,expired" doc:"expired: nobody accepted it in time"`
 	InvitedBy  *string      `json:"invited_by" format:"uuid" doc:"id of the user who invited; null: a machine or the platform did"`
 	CreatedAt  time.Time    `json:"created_at" doc:"when it was first sent"`
@@ -89,7 +89,7 @@ type JoinedTenant struct {
 	_     struct{}    `doc:"The account that was joined." schema:"JoinedTenant"`
 	ID    string      `json:"id" format:"uuid" doc:"id of the account"`
 	Login string      `json:"login" example:"acme" doc:"login of the account"`
-	Role  policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"member" doc:"role of the new member"`
+	Role  policy.Role `json:"role" example:"member" doc:"role of the new member"`
 }
 
 // Bundle is the grant that a platform invitation brings along besides access.

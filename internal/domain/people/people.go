@@ -10,13 +10,21 @@ import (
 	"yardmaster/internal/policy"
 )
 
+// Tier is what an account is entitled to.
+type Tier string
+
 // Tiers of an account. Every tier but TierFree covers private repositories.
 const (
-	TierFree       = "free"
-	TierTeam       = "team" // seats are paid for
-	TierSelfHosted = "self_hosted"
-	TierOSS        = "oss_verified"
+	TierFree       Tier = "free"
+	TierTeam       Tier = "team" // seats are paid for
+	TierSelfHosted Tier = "self_hosted"
+	TierOSS        Tier = "oss_verified"
 )
+
+// Values lists all tiers.
+func (Tier) Values() []string {
+	return []string{string(TierFree), string(TierTeam), string(TierSelfHosted), string(TierOSS)}
+}
 
 // Kinds of account.
 const (
@@ -43,7 +51,7 @@ type Account struct {
 	ID    string
 	Login string // also the owner of its repositories
 	Kind  string
-	Tier  string
+	Tier  Tier
 }
 
 // Membership is an account of a user, with the user's role there.

@@ -119,7 +119,7 @@ type Task struct {
 	Sink          string            `json:"sink" enum:"queued,direct,gh,linear" doc:"how it was dispatched; direct went to the head of the queue"`
 	Title         string            `json:"title" doc:"one line"`
 	Problem       string            `json:"problem" doc:"what the agent is asked to do, as it was filed"`
-	Status        Status            `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" example:"running" doc:"pending: in the queue; held: parked until a person or a budget acts; claimed: a box has it and the agent has not started; awaiting_ci, awaiting_review and mergeable: its pull request is open; completed, merged and cancelled are final; failed is left by task.redispatch alone"`
+	Status        Status            `json:"status" example:"running" doc:"pending: in the queue; held: parked until a person or a budget acts; claimed: a box has it and the agent has not started; awaiting_ci, awaiting_review and mergeable: its pull request is open; completed, merged and cancelled are final; failed is left by task.redispatch alone"`
 	Attempt       int64             `json:"attempt" doc:"tries begun since it was created, released or redispatched"`
 	MaxAttempts   int64             `json:"max_attempts" example:"3" doc:"how many failures that count end it for good"`
 	FailureKind   *string           `json:"failure_kind" example:"null" doc:"slug of what went wrong last, such as run_timeout, box_lost or merge_conflict; null when nothing has"`
