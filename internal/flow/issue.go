@@ -192,7 +192,7 @@ type IssueSink struct {
 
 // Open asks the code host of a repository, or Linear, to open an issue; false if the host
 // keeps none, or the account has not connected Linear.
-func (s IssueSink) Open(tx *db.Tx, sink string, n task.NewIssue) (string, bool, error) {
+func (s IssueSink) Open(tx *db.Tx, sink task.Sink, n task.NewIssue) (string, bool, error) {
 	r, ok, err := repo.ByID(tx, n.RepoID)
 	if err != nil || !ok {
 		return "", false, err

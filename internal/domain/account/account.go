@@ -30,7 +30,7 @@ type Account struct {
 	_     struct{}    `doc:"The account that a credential acts on."`
 	ID    string      `json:"id" format:"uuid" doc:"id of the account"`
 	Login string      `json:"login" example:"acme" doc:"its name, and the owner of its repositories"`
-	Kind  string      `json:"kind" enum:"organization,user" doc:"user: one person's own"`
+	Kind  people.Kind `json:"kind" doc:"user: one person's own"`
 	Role  policy.Role `json:"role" or:"" doc:"the caller's role in it; empty for a machine token"`
 	Tier  people.Tier `json:"tier" doc:"what it is entitled to: free does not cover private repositories"`
 }

@@ -41,11 +41,29 @@ const (
 // Values lists all kinds.
 func (Kind) Values() []string { return []string{string(Money), string(Compute), string(LLM)} }
 
+// State is whether a gift is given.
+type State string
+
 // States of a gift.
 const (
-	Active = "active"
-	Parked = "parked"
+	Active State = "active"
+	Parked State = "parked"
 )
+
+// Values lists both states.
+func (State) Values() []string { return []string{string(Active), string(Parked)} }
+
+// Target is for whom a gift is.
+type Target string
+
+// Targets of a gift.
+const (
+	Project Target = "project" // one repository
+	Pool    Target = "pool"    // every one that takes gifts
+)
+
+// Values lists both targets.
+func (Target) Values() []string { return []string{string(Project), string(Pool)} }
 
 // Why a gift is parked.
 const (
@@ -66,7 +84,7 @@ type Donation struct {
 	_          struct{}   `doc:"What the account gave, and what was used of it." schema:"Donation"`
 	ID         string     `json:"id" format:"uuid" doc:"id of the gift"`
 	Kind       Kind       `json:"kind" doc:"what it is"`
-	Target     string     `json:"target" enum:"project,pool" doc:"one repository, or every one that takes gifts"`
+	Target     Target     `json:"target" doc:"one repository, or every one that takes gifts"`
 	TargetRepo *string    `json:"target_repo_full_name" example:"acme/web" doc:"owner/name now; null: the pool"`
 	KeyID      *string    `json:"key_id" format:"uuid" doc:"the key that is lent (llm) or pays (money); null: a box"`
 	BoxID      *string    `json:"box_id" format:"uuid" example:"null" doc:"the box that is lent; null: a key"`
@@ -76,7 +94,7 @@ type Donation struct {
 	LeftUSD    *string    `json:"left_usd" format:"decimal" example:"18.75" doc:"of usd; null as usd is"`
 	Calls      int64      `json:"calls" doc:"calls of models over it"`
 	Serves     bool       `json:"serves" doc:"whether it is of use now: it is active, its target takes gifts, and something is left"`
-	State      string     `json:"state" enum:"active,parked" doc:"parked: over"`
+	State      State      `json:"state" doc:"parked: over"`
 	ParkedWhy  *string    `json:"parked_why" enum:"cancelled,declined,gone" example:"null" doc:"cancelled by the giver, declined by the recipient, or the key or box is gone; null: active"`
 	GivenBy    string     `json:"given_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who gave it"`
 	CreatedAt  time.Time  `json:"created_at" doc:"when it was given"`
@@ -97,7 +115,7 @@ type ReceivedDonation struct {
 	LeftUSD    *string    `json:"left_usd" format:"decimal" example:"18.75" doc:"of usd; null as usd is"`
 	Calls      int64      `json:"calls" doc:"calls of models over it"`
 	Serves     bool       `json:"serves" doc:"whether it is of use now: it is active, the repository takes gifts, and something is left"`
-	State      string     `json:"state" enum:"active,parked" doc:"parked: over"`
+	State      State      `json:"state" doc:"parked: over"`
 	CreatedAt  time.Time  `json:"created_at" doc:"when it was given"`
 	ParkedAt   *time.Time `json:"parked_at" example:"null" doc:"null: it is active"`
 }

@@ -30,7 +30,7 @@ func may(a policy.Actor, kind Kind) error {
 
 // check refuses members that contradict each other, with a fault of the field.
 func (in *createIn) check() error {
-	pinned := in.Target == "project"
+	pinned := in.Target == Project
 	switch {
 	case pinned && in.Repo == "":
 		return fault.Field("repo", "is required for the target project")

@@ -159,7 +159,7 @@ func (r row) serves() bool {
 	return r.ParkedAt == nil && r.Takes && (r.Micros == nil || r.Spent < *r.Micros)
 }
 
-func (r row) state() string {
+func (r row) state() State {
 	if r.ParkedAt != nil {
 		return Parked
 	}
@@ -170,13 +170,13 @@ func (r row) fullName() string { return r.Owner + "/" + r.Name }
 
 func (r row) wire() Donation {
 	out := Donation{
-		ID: r.ID, Kind: r.Kind, Target: "pool", KeyID: r.KeyID, BoxID: r.BoxID, USD: money.DollarsOrNone(r.Micros),
+		ID: r.ID, Kind: r.Kind, Target: Pool, KeyID: r.KeyID, BoxID: r.BoxID, USD: money.DollarsOrNone(r.Micros),
 		UsedUSD: money.Dollars(r.Spent), LeftUSD: money.DollarsOrNone(r.left()), Calls: r.Calls, Serves: r.serves(), State: r.state(),
 		ParkedWhy: r.ParkedWhy, GivenBy: r.GivenBy, CreatedAt: r.CreatedAt, ParkedAt: r.ParkedAt,
 	}
 	if r.RepoID != nil {
 		name := r.fullName()
-		out.Target, out.TargetRepo = "project", &name
+		out.Target, out.TargetRepo = Project, &name
 	}
 	if r.Models != nil {
 		all := []Model{}

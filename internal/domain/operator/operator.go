@@ -61,7 +61,7 @@ type OrgSummary struct {
 	_         struct{}    `doc:"An account as operators list it." schema:"OrgSummary"`
 	ID        string      `json:"id" format:"uuid" doc:"id of the account"`
 	Login     string      `json:"login" example:"acme" doc:"its name"`
-	Kind      string      `json:"kind" enum:"organization,user" doc:"user: one person's own"`
+	Kind      people.Kind `json:"kind" doc:"user: one person's own"`
 	Tier      people.Tier `json:"tier" doc:"what it is entitled to"`
 	Seats     int64       `json:"seats" example:"2" doc:"AI developers of its own: paid for or given, or, on the tier self_hosted, come with the server"`
 	Members   int64       `json:"members" example:"5" doc:"how many people belong to it"`
@@ -104,7 +104,7 @@ type UserOrg struct {
 	_         struct{}    `doc:"An account that a person belongs to." schema:"UserOrg"`
 	AccountID string      `json:"account_id" format:"uuid" doc:"id of the account"`
 	Login     string      `json:"login" example:"acme" doc:"login of the account"`
-	Kind      string      `json:"kind" enum:"organization,user" doc:"user: one person's own"`
+	Kind      people.Kind `json:"kind" doc:"user: one person's own"`
 	Role      policy.Role `json:"role" example:"owner" doc:"the person's role in it"`
 }
 

@@ -26,11 +26,17 @@ func (Tier) Values() []string {
 	return []string{string(TierFree), string(TierTeam), string(TierSelfHosted), string(TierOSS)}
 }
 
+// Kind is whose an account is.
+type Kind string
+
 // Kinds of account.
 const (
-	KindOrganization = "organization"
-	KindUser         = "user" // one person's own
+	KindOrganization Kind = "organization"
+	KindUser         Kind = "user" // one person's own
 )
+
+// Values lists both kinds.
+func (Kind) Values() []string { return []string{string(KindOrganization), string(KindUser)} }
 
 // User is a person.
 type User struct {
@@ -50,7 +56,7 @@ type User struct {
 type Account struct {
 	ID    string
 	Login string // also the owner of its repositories
-	Kind  string
+	Kind  Kind
 	Tier  Tier
 }
 
@@ -58,7 +64,7 @@ type Account struct {
 type Membership struct {
 	AccountID string
 	Login     string // of the account
-	Kind      string // of the account
+	Kind      Kind   // of the account
 	Role      policy.Role
 }
 
