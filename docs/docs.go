@@ -26,7 +26,8 @@ var Parts = []Part{
 }
 
 // Developers are the documents about the source.
-var Developers = []string{"architecture", "benchmarks", "conformance", "libraries", "style", "testing"}
+var Developers = []string{"architecture", "packages", "packages-proof", "walks", "benchmarks", "benchmarks-calls", "benchmarks-systems",
+	"conformance", "libraries", "style", "testing"}
 
 //go:embed *.md
 var files embed.FS

@@ -8,7 +8,6 @@ import (
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/hostlimit"
-	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/quota"
@@ -29,7 +28,6 @@ func (a *App) keeper() *clock.Keeper {
 		delivery.ClockSetBack,
 		hostlimit.ClockSetBack,
 		idempotency.ClockSetBack,
-		intent.ClockSetBack,
 		mail.ClockSetBack,
 		mergequeue.ClockSetBack,
 		pull.ClockSetBack,

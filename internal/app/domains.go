@@ -147,6 +147,7 @@ type wired struct {
 	review   *review.Service
 	talk     *talk.Service
 	ask      *ask.Service
+	intent   *intent.Service
 	plan     *plan.Service
 	approval *approval.Service
 	webhook  *webhook.Service
@@ -317,7 +318,7 @@ func (a *App) wire() parts {
 		DB: a.db, Hub: a.hub, Backoff: a.backoff, DefaultTemplate: template.Default,
 		Repos: flow.TaskRepos{Hosts: a.hosts}, Templates: flow.TaskTemplates{}, Related: flow.TaskRelations{}, Queue: p.queue,
 		Lanes:   flow.TemplateLanes{},
-		Tracker: flow.IssueSink{Hub: a.hub, Linear: linears, Hosts: a.hosts},
+		Tracker: flow.IssueSink{Linear: linears, Hosts: a.hosts},
 	}))
 	author := a.author()
 	p.repo = add(&p, repo.New(repo.Needs{
@@ -330,7 +331,7 @@ func (a *App) wire() parts {
 		Repos:  flow.CreationRepos{Service: p.repo},
 		Setups: flow.CreationSetups{Tasks: p.task, Hosts: a.hosts}, Author: author,
 	}))
-	intents := add(&p, intent.New(intent.Needs{DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log}))
+	p.intent = add(&p, intent.New(intent.Needs{DB: a.db, Due: a.due, Hosts: a.hosts, Logger: a.log}))
 	p.tokens = add(&p, hosttoken.New(hosttoken.Needs{DB: a.db, Ring: a.ring, Hosts: a.hosts, Repos: flow.BoundRepos{}, Logger: a.log}))
 	p.quota = add(&p, quota.New(quota.Needs{DB: a.db, Logger: a.log, Sizes: a.host, Clock: a.clock}))
 	p.lfs = add(&p, lfs.New(lfs.Needs{
@@ -342,14 +343,14 @@ func (a *App) wire() parts {
 	}))
 	p.ci = add(&p, ci.New(ci.Needs{
 		DB: a.db, Hub: a.hub, Due: a.due, Logger: a.log, Hosts: a.hosts, Tasks: flow.CheckTasks{Tasks: p.task, Hosts: a.hosts},
-		Logs: flow.RunLogs{}, Objects: objectsWithin{a.kept(), p.quota}, Pulls: flow.CheckPulls{BaseURL: a.base}, Intents: intents,
+		Logs: flow.RunLogs{}, Objects: objectsWithin{a.kept(), p.quota}, Pulls: flow.CheckPulls{BaseURL: a.base}, Intents: p.intent,
 	}))
 	p.merges = add(&p, mergequeue.New(mergequeue.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Bot: author, Orders: flow.MergeOrders{},
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: p.intent, Bot: author, Orders: flow.MergeOrders{},
 		Checks: flow.QueueChecks{Checks: p.ci, Tasks: p.task},
 	}))
 	p.pull = add(&p, pull.New(pull.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author, Intents: intents, Reviews: flow.OpenFindings{},
+		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author, Intents: p.intent, Reviews: flow.OpenFindings{},
 		Tasks: flow.PullTasks{Tasks: p.task, Hosts: a.hosts}, Checks: flow.Checks{Service: p.ci},
 		People: flow.Signers{Address: author.Email, Persons: a.persons()}, Queue: flow.MergeQueue{Service: p.merges},
 	}))
@@ -360,11 +361,11 @@ func (a *App) wire() parts {
 	p.review = add(&p, review.New(review.Needs{
 		DB: a.db, Due: a.due, Hosts: a.hosts, Logger: a.log, Pulls: flow.ReviewPulls{Pulls: p.pull},
 		Tasks: flow.ReviewTasks{Tasks: p.task, Hosts: a.hosts}, Models: flow.ReviewModels{}, Poster: review.NewAtHost(review.HostNeeds{
-			DB: a.db, Hub: a.hub, Hosts: a.hosts, Intents: intents, Page: p.pull,
+			DB: a.db, Hosts: a.hosts, Intents: p.intent, Page: p.pull,
 		}),
 	}))
 	p.talk = add(&p, talk.New(talk.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, Intents: intents,
+		DB: a.db, Hosts: a.hosts, Intents: p.intent,
 		Pulls: flow.Talked{Pulls: p.pull, People: flow.Signers{Address: author.Email, Persons: a.persons()}},
 	}))
 	reachable := a.guard()
@@ -378,11 +379,11 @@ func (a *App) wire() parts {
 		Rate: slots{counts: a.limits(), name: "inbound", most: source.PerMinute}, Keep: days(a.cfg.KeepSource),
 	}))
 	p.issue = add(&p, issue.New(issue.Needs{
-		DB: a.db, Due: a.due, Hub: a.hub, Hosts: a.hosts, Logger: a.log, Intents: intents, Asks: flow.IssueAsks{},
+		DB: a.db, Due: a.due, Hosts: a.hosts, Logger: a.log, Intents: p.intent, Asks: flow.IssueAsks{},
 		Webhooks: flow.IssueWebhooks{}, Escalations: flow.IssueEscalations{},
 	}))
 	commands := add(&p, command.New(command.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, Intents: intents, Logger: a.log, Names: hostNames{a},
+		DB: a.db, Hosts: a.hosts, Intents: p.intent, Logger: a.log, Names: hostNames{a},
 		Work: flow.Commands{Pulls: p.pull, Reviews: p.review, Persons: a.persons()},
 	}))
 	p.hosts = add(&p, connection.New(connection.Needs{

@@ -21,7 +21,6 @@ import (
 	"yardmaster/internal/db/due"
 	"yardmaster/internal/db/meta"
 	"yardmaster/internal/domain/box"
-	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/prompt"
 	"yardmaster/internal/event"
@@ -102,9 +101,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	}
 	a.due = due.New(due.Config{DB: a.db, Hub: a.hub, Logger: a.log, Node: a.boot})
 	if a.db.Engine() == db.SQLite {
-		if err := errors.Join(a.ledger().Restarted(ctx), a.db.Write(ctx, func(tx *db.Tx) error {
-			return errors.Join(intent.Restarted(tx), a.due.Restarted(tx))
-		})); err != nil {
+		if err := errors.Join(a.ledger().Restarted(ctx), a.db.Write(ctx, a.due.Restarted)); err != nil {
 			return err
 		}
 	}

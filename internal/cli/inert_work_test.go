@@ -150,7 +150,7 @@ func TestTextOfWorkIsInertOnATerminal(t *testing.T) {
 	y.OnTask(held, func(tx *db.Tx, row *task.Row) error { // as the host tells of it
 		r, _, err := repo.ByID(tx, row.RepoID)
 		if err == nil {
-			issueID, err = issue.Request(tx, event.NewHub(), r, hostile("issue"), hostile("body"), []string{hostile("label")})
+			issueID, err = issue.Request(tx, r, hostile("issue"), hostile("body"), []string{hostile("label")})
 		}
 		return err
 	})

@@ -11,7 +11,6 @@ import (
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
-	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/rig"
@@ -50,7 +49,7 @@ func TestPeopleAreNamedByTheirLogins(t *testing.T) {
 	y.OnTask(held, func(tx *db.Tx, row *task.Row) error {
 		r, _, err := repo.ByID(tx, row.RepoID)
 		if err == nil {
-			about, err = issue.Request(tx, event.NewHub(), r, "It fails", "Always.", nil)
+			about, err = issue.Request(tx, r, "It fails", "Always.", nil)
 		}
 		return err
 	})

@@ -9,15 +9,55 @@ type Event interface{ About() Happening }
 
 // Happening is what all events have.
 type Happening struct {
-	Repo   Repo   // zero for an event about an installation
-	Action string // the host's own word, such as "opened"; "" from a sweep
-	By     User   // zero from a sweep
+	Repo   Repo // zero for an event about an installation
+	Action Action
+	By     User // zero from a sweep
 	// At is when the object was changed last, as the host says; zero if it does not.
 	At time.Time
 }
 
 // About implements Event.
 func (h Happening) About() Happening { return h }
+
+// Action is what was done to the object of an event, as far as anything depends on it. A host's
+// own word for it stays in its adapter.
+type Action int
+
+// Actions.
+const (
+	ActionUnsaid Action = iota // a sweep tells how the object is, and not what was done to it
+	ActionOther
+	ActionCreated // a comment, a check
+	ActionEdited
+	ActionDeleted
+	ActionTransferred // an issue, to another repository
+	ActionLabeled     // an issue
+	ActionSubmitted   // a review
+	ActionDismissed   // a review
+	ActionDequeued    // a pull request, from the merge queue of the host
+	ActionGrouped     // a group of that queue waits for its checks
+	ActionUngrouped   // the group is gone
+)
+
+// String is for logs and tests.
+func (a Action) String() string {
+	return [...]string{
+		"", "other", "created", "edited", "deleted", "transferred", "labeled", "submitted", "dismissed", "dequeued", "grouped", "ungrouped",
+	}[a]
+}
+
+// Exit is why a pull request left the merge queue of its host.
+type Exit int
+
+// Exits.
+const (
+	ExitUnsaid Exit = iota
+	ExitOther
+	ExitMerged
+	ExitConflict
+	ExitFailed // a check
+	ExitSlow   // a check took too long
+)
 
 type (
 	// InstallationEvent tells that an installation began, changed or ended, or which
@@ -44,8 +84,9 @@ type (
 	// PullChanged tells of the state of a pull request.
 	PullChanged struct {
 		Happening
-		Pull   Pull
-		Reason string // why it left the merge queue of the host: the host's own word, in capitals; "" for other actions
+		Pull Pull
+		Exit Exit   // of ActionDequeued
+		Says string // the host's word for the exit, for people
 	}
 	// ReviewPosted tells of a review.
 	ReviewPosted struct {
@@ -93,8 +134,7 @@ type (
 	QueueChanged struct {
 		Happening
 		HeadSHA, BaseRef string
-		Number           int64  // of the last pull request in the group; 0: unknown
-		Reason           string // why it was destroyed: merged, invalidated, dequeued
+		Number           int64 // of the last pull request in the group; 0: unknown
 	}
 	// RulesChanged tells that the rules of the branches are to be read again.
 	RulesChanged struct{ Happening }

@@ -171,3 +171,18 @@ func TestAsksBecomeEntries(t *testing.T) {
 			('b', 'acme', '[]', '', '', '', '{}', 'dropped', '', '[]', 0, 90, 1, 30)`,
 		entriesAsked, "asks | a | 0acme | waits | 1800000090 | 90 | 2 | ")
 }
+
+// The intents of an object are one entry, which waits as the oldest of them did.
+func TestIntentsBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0670", accountRow+`;
+		INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled, created_at) VALUES
+			('r', 'acme', 'acme', 'web', 'elsewhere', 'main', FALSE, TRUE, 1);
+		INSERT INTO host_intents (id, account_id, repo_id, object, kind, args, rank, state, tries, limited, due_at, created_at, ended_at) VALUES
+			('1', 'acme', 'r', 'p', 'k', '', 0, 'done', 1, FALSE, 10, 1, 5),
+			('2', 'acme', 'r', 'p', 'k', '', 2, 'due', 3, TRUE, 1800000000, 1, NULL),
+			('3', 'acme', 'r', 'p', 'k', '', 0, 'due', 0, FALSE, 20, 1, NULL),
+			('4', 'acme', 'r', 'q/check', 'k', '', 1, 'doing', 1, FALSE, 1900000000, 1, NULL)`,
+		entriesAsked, "intents | r/p | 2acme | waits | 1800000000 | 900000000 | 3 | ",
+		"intents | r/q/check | 1acme | waits | 1900000000 | 1000000000 | 1 | ")
+}

@@ -49,9 +49,6 @@ const PullTopic = "pulls"
 // RepoTopic is notified when the policy file of a repository is to be read again.
 const RepoTopic = "repos"
 
-// IntentTopic is notified when something is to be done at a code host.
-const IntentTopic = "intents"
-
 // WebhookTopic is notified when something is to be sent to a webhook.
 const WebhookTopic = "webhooks"
 

@@ -136,7 +136,7 @@ func (g Grants) Retry(tx *db.Tx, now connection.Grant) error {
 	if freed {
 		g.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic(""))
 	}
-	return intent.RetryNow(tx, g.Hub, ids)
+	return intent.RetryNow(tx, ids)
 }
 
 // RetryMerges has tried again the merges that waited for a permission.
@@ -159,7 +159,7 @@ func (g Grants) RaiseMerge(tx *db.Tx, r pull.Refusal) error {
 // the same installation or a new one: what waited is tried again, and what people were
 // asked about the host is resolved, unless it is a permission that is lacking yet. merges
 // is pull.Service.RetryNow.
-func RetryRepo(hub *event.Hub, merges func(tx *db.Tx, repoIDs []string) error) func(*db.Tx, repo.Ref) error {
+func RetryRepo(merges func(tx *db.Tx, repoIDs []string) error) func(*db.Tx, repo.Ref) error {
 	return func(tx *db.Tx, r repo.Ref) error {
 		installation, err := repo.InstallationOf(tx, r.ID)
 		if err != nil {
@@ -177,7 +177,7 @@ func RetryRepo(hub *event.Hub, merges func(tx *db.Tx, repoIDs []string) error) f
 		if err := merges(tx, []string{r.ID}); err != nil {
 			return err
 		}
-		return intent.RetryNow(tx, hub, []string{r.ID})
+		return intent.RetryNow(tx, []string{r.ID})
 	}
 }
 

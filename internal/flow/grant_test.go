@@ -115,7 +115,7 @@ func TestLackingPermission(t *testing.T) {
 		})
 		pushes("contents: write", 2, true)
 		// The App is removed and installed again, with all that it asks for: nothing is asked any more.
-		repo.Installed.On(d, RetryRepo(hub, func(*db.Tx, []string) error { return nil }))
+		repo.Installed.On(d, RetryRepo(func(*db.Tx, []string) error { return nil }))
 		read(func(tx *db.Tx) error {
 			r, _, err := repo.At(tx, web)
 			if err != nil {

@@ -64,7 +64,7 @@ func (h HostEvents) Apply(ctx context.Context, host string, e codehost.Event) er
 	case codehost.IssueChanged:
 		return h.Issues.HostChanged(ctx, r, e)
 	case codehost.ChecksChanged:
-		if e.Check != nil && e.Check.Own && e.Action != "created" {
+		if e.Check != nil && e.Check.Own && e.Action != codehost.ActionCreated {
 			return nil // known here; that it exists may be what a rule of the branch asks for
 		}
 		return h.Checks.HostChanged(ctx, r, e.SHA)
@@ -72,12 +72,12 @@ func (h HostEvents) Apply(ctx context.Context, host string, e codehost.Event) er
 		return h.rerun(ctx, r, e)
 	case codehost.QueueChanged:
 		switch e.Action {
-		case "checks_requested":
+		case codehost.ActionGrouped:
 			if err := h.Checks.Grouped(ctx, r, e.BaseRef, e.HeadSHA); err != nil {
 				return err
 			}
 			return h.Merges.Grouped(ctx, r, e.BaseRef, e.HeadSHA, e.Number)
-		case "destroyed":
+		case codehost.ActionUngrouped:
 			return h.Checks.Ungrouped(ctx, r, e.HeadSHA)
 		}
 	}

@@ -119,7 +119,7 @@ func (y *twoHosts) wire() {
 		DB: y.db, Hub: hub, Hosts: y.hosts, Folders: &builtin.Host{}, Attempts: anyAccount{}, Holders: anyAccount{}, Pulls: Pulls{},
 		Logger: log,
 	})
-	intents := intent.New(intent.Needs{DB: y.db, Hub: hub, Hosts: y.hosts, Logger: log})
+	intents := intent.New(intent.Needs{DB: y.db, Due: duetest.New(y.db, hub), Hosts: y.hosts, Logger: log})
 	checks := ci.New(ci.Needs{
 		DB: y.db, Hub: hub, Due: duetest.New(y.db, hub), Logger: log, Hosts: y.hosts,
 		Tasks: CheckTasks{Tasks: tasks, Hosts: y.hosts}, Logs: RunLogs{},

@@ -15,7 +15,6 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/tracker"
-	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 )
 
@@ -187,14 +186,13 @@ func closeIssue(tx *db.Tx, issues *issue.Service, askID string, taskIDs []string
 
 // IssueSink implements task.Tracker.
 type IssueSink struct {
-	Hub    *event.Hub
 	Linear *tracker.Service
 	Hosts  *codehost.Hosts
 }
 
 // Open asks the code host of a repository, or Linear, to open an issue; false if the host
 // keeps none, or the account has not connected Linear.
-func (s IssueSink) Open(tx *db.Tx, sink string, n task.NewIssue) (string, bool, error) {
+func (s IssueSink) Open(tx *db.Tx, sink task.Sink, n task.NewIssue) (string, bool, error) {
 	r, ok, err := repo.ByID(tx, n.RepoID)
 	if err != nil || !ok {
 		return "", false, err
@@ -206,6 +204,6 @@ func (s IssueSink) Open(tx *db.Tx, sink string, n task.NewIssue) (string, bool, 
 	if err != nil || !forge.Can(codehost.KeepIssues) {
 		return "", false, nil //nolint:nilerr // a host that is not connected keeps nothing
 	}
-	issueID, err := issue.Request(tx, s.Hub, r, n.Title, n.Problem, n.Labels)
+	issueID, err := issue.Request(tx, r, n.Title, n.Problem, n.Labels)
 	return issueID, err == nil, err
 }

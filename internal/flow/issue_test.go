@@ -25,9 +25,9 @@ var intended = db.Q[string](`SELECT args FROM host_intents WHERE account_id = $1
 func (w *work) issues() *issue.Service {
 	hosts, hub := codehost.NewHosts(nil), event.NewHub()
 	s := issue.New(issue.Needs{
-		DB: w.db, Due: duetest.New(w.db, hub), Hub: hub, Hosts: hosts, Logger: discard, Asks: IssueAsks{}, Webhooks: IssueWebhooks{},
+		DB: w.db, Due: duetest.New(w.db, hub), Hosts: hosts, Logger: discard, Asks: IssueAsks{}, Webhooks: IssueWebhooks{},
 		Escalations: IssueEscalations{},
-		Intents:     intent.New(intent.Needs{DB: w.db, Hub: hub, Hosts: hosts, Logger: discard}),
+		Intents:     intent.New(intent.Needs{DB: w.db, Due: duetest.New(w.db, hub), Hosts: hosts, Logger: discard}),
 	})
 	task.Moved.On(w.db, CloseIssue(s))
 	plan.Ended.On(w.db, FinishPlan(s))

@@ -46,7 +46,7 @@ func (h HostEvents) readSaid(ctx context.Context, r repo.Ref, number int64, sinc
 // said is what a comment that was read tells, as its delivery would.
 func said(r repo.Ref, number int64, c codehost.Comment, thread string) codehost.Commented {
 	return codehost.Commented{
-		Happening: codehost.Happening{Repo: r.HostRepo(), Action: "created", By: c.Author, At: c.CreatedAt},
+		Happening: codehost.Happening{Repo: r.HostRepo(), Action: codehost.ActionCreated, By: c.Author, At: c.CreatedAt},
 		Number:    number, Pull: true, Comment: c, Thread: thread,
 	}
 }
@@ -76,10 +76,10 @@ func (h HostEvents) reviews(ctx context.Context, forge codehost.Forge, r repo.Re
 		return err
 	}
 	for _, v := range all {
-		about := codehost.Happening{Repo: r.HostRepo(), Action: "submitted", By: v.Author, At: v.SubmittedAt}
+		about := codehost.Happening{Repo: r.HostRepo(), Action: codehost.ActionSubmitted, By: v.Author, At: v.SubmittedAt}
 		switch {
 		case v.State == pull.ReviewDismissed:
-			about.Action = "dismissed"
+			about.Action = codehost.ActionDismissed
 		case v.SubmittedAt.Before(since):
 			continue
 		}

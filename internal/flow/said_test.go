@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/command"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
@@ -90,7 +91,7 @@ func TestSaidIsRead(t *testing.T) {
 		hub, log := event.NewHub(), slog.New(slog.DiscardHandler)
 		hosts := codehost.NewHosts(map[string]codehost.Sides{"elsewhere": {Host: &builtin.Host{}, Forge: c}})
 		h := HostEvents{DB: d, Hosts: hosts, Reviews: c, Commands: command.New(command.Needs{
-			DB: d, Hub: hub, Hosts: hosts, Logger: log, Intents: intent.New(intent.Needs{DB: d, Hub: hub, Hosts: hosts, Logger: log}),
+			DB: d, Hosts: hosts, Logger: log, Intents: intent.New(intent.Needs{DB: d, Due: duetest.New(d, hub), Hosts: hosts, Logger: log}),
 			Work: c, Names: c,
 		})}
 		if err := d.Write(db.WithAccount(t.Context(), "acme"), func(tx *db.Tx) error {
@@ -126,8 +127,8 @@ func TestSaidIsRead(t *testing.T) {
 			}
 		}
 		late := codehost.Commented{
-			Happening: codehost.Happening{Repo: web, Action: "created", By: codehost.User{Login: "ann"}}, Number: 1, Pull: true,
-			Comment: c.said[1], Thread: "a.go:3",
+			Happening: codehost.Happening{Repo: web, Action: codehost.ActionCreated, By: codehost.User{Login: "ann"}},
+			Number:    1, Pull: true, Comment: c.said[1], Thread: "a.go:3",
 		}
 		if err := h.Apply(ctx, "elsewhere", late); err != nil {
 			t.Fatal(err)

@@ -55,7 +55,7 @@ func TestStormOfPullRequests(t *testing.T) {
 			begin := s.peer.Now()
 			s.write(func(tx *db.Tx) error {
 				for n := range all {
-					if _, err := opened.Put(tx, s.nodes[0].Hub, intent.Want[int]{
+					if _, err := opened.Put(tx, intent.Want[int]{
 						Repo: s.repo, Object: fmt.Sprint("pull ", n), Rank: intent.ForRuns, Args: n,
 					}); err != nil {
 						return err

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/codehost/github"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/hostlimit"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
@@ -115,7 +116,7 @@ func (merger) Do(ctx context.Context, f codehost.Forge, c intent.Call[int64]) (s
 // storm.
 func (s teller) Done(tx *db.Tx, c intent.Call[int], _ string, failure error) error {
 	if c.Args == middle {
-		if _, err := merged.Put(tx, s.nodes[0].Hub, intent.Want[int64]{
+		if _, err := merged.Put(tx, intent.Want[int64]{
 			Repo: s.repo, Object: "pull of a person", Rank: intent.ForPeople, Args: s.number,
 		}); err != nil {
 			return err
@@ -181,7 +182,8 @@ func newStorm(t *testing.T, e db.Engine) *storm {
 		}
 		t.Cleanup(h.Close)
 		hosts := codehost.NewHosts(map[string]codehost.Sides{"github:peer": h.Sides()})
-		node := intent.New(intent.Needs{DB: s.db, Hub: event.NewHub(), Hosts: hosts, Logger: log})
+		node := intent.New(intent.Needs{DB: s.db, Due: duetest.New(s.db, event.NewHub()), Hosts: hosts, Logger: log})
+		intent.LineMoved.On(s.db, node.FollowLine)
 		told.Handle(node, teller{s})
 		merged.Handle(node, merger{s})
 		s.nodes, s.hosts = append(s.nodes, node), append(s.hosts, h)
@@ -209,13 +211,7 @@ func (s *storm) write(fn func(*db.Tx) error) {
 }
 
 // passes has both nodes carry out what is due.
-func (s *storm) passes() {
-	var both sync.WaitGroup
-	for _, node := range s.nodes {
-		both.Go(func() { node.Pass(s.t.Context()) })
-	}
-	both.Wait()
-}
+func (s *storm) passes() { duetest.Pass(s.t.Context(), s.t, s.nodes[0].Due, s.nodes[1].Due) }
 
 // Five hundred pull requests are to be told of at once. Nothing is lost, GitHub refuses
 // nothing, and the merge of a person does not wait for the rest.
@@ -229,7 +225,7 @@ func TestStorm(t *testing.T) {
 			begin := s.peer.Now()
 			s.write(func(tx *db.Tx) error {
 				for n := range all {
-					if _, err := told.Put(tx, s.nodes[0].Hub, intent.Want[int]{
+					if _, err := told.Put(tx, intent.Want[int]{
 						Repo: s.repo, Object: fmt.Sprint("pull ", n), Rank: intent.ForReviews, Args: n,
 					}); err != nil {
 						return err

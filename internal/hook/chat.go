@@ -10,17 +10,22 @@ import (
 	"yardmaster/internal/secretscan"
 )
 
+// Format is what an address understands.
+type Format string
+
 // Formats of what is sent. JSON is our own envelope; the others are what incoming webhooks
 // of chat programs take.
 const (
-	JSON    = "json"
-	Slack   = "slack"
-	Teams   = "teams"
-	Discord = "discord"
+	JSON    Format = "json"
+	Slack   Format = "slack"
+	Teams   Format = "teams"
+	Discord Format = "discord"
 )
 
-// Formats lists all formats.
-func Formats() []string { return []string{JSON, Slack, Teams, Discord} }
+// Values lists all formats.
+func (Format) Values() []string {
+	return []string{string(JSON), string(Slack), string(Teams), string(Discord)}
+}
 
 // Said is a message to people in a chat. Title, Text and Repo may hold text of others; URL
 // is ours.
@@ -37,7 +42,7 @@ const (
 //
 // The shapes are those of Slack's Block Kit (section, plain_text), of Adaptive Cards 1.4 in
 // a message of a Teams workflow, and of Discord's "Execute Webhook".
-func Chat(format string, s Said) (string, error) {
+func Chat(format Format, s Said) (string, error) {
 	title, text, repo := plain(s.Title), lines(s.Text), plain(s.Repo)
 	var out any
 	switch format {

@@ -17,7 +17,7 @@ import (
 
 // plain makes HTTP/1.1 calls, and writes and reads each in its caller's goroutine.
 // The standard library's transport passes both to goroutines of the connection; on
-// loopback those wake-ups cost more than the rest of a call (docs/benchmarks.md,
+// loopback those wake-ups cost more than the rest of a call (docs/benchmarks-calls.md,
 // Gateway). The standard library does the framing.
 type plain struct {
 	dial func(ctx context.Context, host string) (net.Conn, error)

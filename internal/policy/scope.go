@@ -181,6 +181,11 @@ const (
 	Owner  Role = "owner"
 )
 
+// Values lists the roles, from least to most.
+func (Role) Values() []string {
+	return []string{string(Viewer), string(Member), string(Admin), string(Owner)}
+}
+
 var ceilings = func() map[Role]Set {
 	viewer := Scopes(SelfKeys, SelfPrompt)
 	for _, s := range Vocabulary() {

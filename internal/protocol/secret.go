@@ -38,15 +38,21 @@ func SecretsPurpose(run string) string { return "run-secrets/" + run }
 // Secret is one secret value. It is never sent or stored unsealed.
 type Secret struct {
 	Name     string   `json:"name"` // of the environment variable, for DeliverEnv
-	Delivery string   `json:"delivery"`
+	Delivery Delivery `json:"delivery"`
 	Value    []byte   `json:"value"`
 	Hosts    []string `json:"hosts,omitempty"` // DeliverBroker: host, or host:port unless it is 443
 	Header   string   `json:"header,omitempty"`
 	Prefix   string   `json:"prefix,omitempty"` // precedes the value in the header
 }
 
+// Delivery is how a run gets a Secret.
+type Delivery string
+
 // Deliveries of a Secret.
 const (
-	DeliverEnv    = "env"    // the agent has it in its environment
-	DeliverBroker = "broker" // the box adds it to requests to Hosts; the agent never has it
+	DeliverEnv    Delivery = "env"    // the agent has it in its environment
+	DeliverBroker Delivery = "broker" // the box adds it to requests to Hosts; the agent never has it
 )
+
+// Values lists both deliveries.
+func (Delivery) Values() []string { return []string{string(DeliverEnv), string(DeliverBroker)} }

@@ -180,6 +180,7 @@ func (o *Op) Input() map[string]string {
 // Input describes a published input for people.
 type Input struct {
 	Name, Kind, Doc string
+	Values          []string // it may have; none: any
 	Required        bool
 }
 
@@ -192,19 +193,19 @@ func (o *Op) Inputs() []Input {
 			if kind == "or false" {
 				kind = "true or false"
 			}
-			doc := f.Tag.Get("doc")
-			if e := strings.Join(Values(f.StructField), ", "); e != "" {
-				if doc != "" {
-					e = doc + "; one of " + e
-				}
-				doc = e
-			}
+			doc, values := f.Tag.Get("doc"), Values(f.StructField)
 			if p := o.Paging; p != nil && f.Name == "filter" {
 				doc += ", of " + strings.Join(p.keys(), "; ")
 			} else if p != nil && f.Name == "sort" {
-				doc += "; one of " + strings.Join(p.Sorts, ", ")
+				values = p.Sorts
 			}
-			out = append(out, Input{f.Name, kind, doc, f.Required})
+			if len(values) > 0 {
+				if doc != "" {
+					doc += "; one of "
+				}
+				doc += strings.Join(values, ", ")
+			}
+			out = append(out, Input{f.Name, kind, doc, values, f.Required})
 		}
 	}
 	return out

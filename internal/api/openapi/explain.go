@@ -219,7 +219,7 @@ func (d *schemas) results(o *op.Op) object {
 			"A browser's EventSource stops.", "headers": h}
 	}
 	for status, slugs := range failures(o) {
-		out[strconv.Itoa(status)] = d.refuse(o, status, slugs)
+		out[strconv.Itoa(status)] = d.refuse(status, slugs)
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/policy"
 )
 
 // failures lists the slugs with which the row may fail, by status: first those that
@@ -75,7 +76,7 @@ func failures(o *op.Op) map[int][]string {
 }
 
 // refusal returns a response with a problem, with an example for each slug.
-func (d *schemas) refusal(o *op.Op, kind fault.Kind, slugs []string) object {
+func (d *schemas) refusal(kind fault.Kind, slugs []string) object {
 	h := object{"X-Request-Id": headerRef("X-Request-Id")}
 	switch kind {
 	case fault.RateLimited:
@@ -92,8 +93,7 @@ func (d *schemas) refusal(o *op.Op, kind fault.Kind, slugs []string) object {
 	}
 	samples, says := object{}, make([]string, len(slugs))
 	for i, slug := range slugs {
-		p := d.problemSample(o, kind, slug)
-		samples[slug] = object{"value": p}
+		samples[slug] = d.example(kind, slug)
 		says[i] = "`" + slug + "`"
 		if why := d.means(slug); why != "" {
 			says[i] += ": " + why
@@ -112,8 +112,8 @@ func (d *schemas) means(slug string) string {
 	return d.Meaning(slug)
 }
 
-// problemSample returns a problem as this row answers it, of another address.
-func (d *schemas) problemSample(o *op.Op, kind fault.Kind, slug string) object {
+// problem returns a problem as some row answers it.
+func (d *schemas) problem(kind fault.Kind, slug string) object {
 	sample := object{
 		"type": d.Samples.BaseURL + "/problems/" + slug, "title": kind.Title(),
 		"status": kind.Status(), "detail": kind.Title() + ".",
@@ -126,7 +126,7 @@ func (d *schemas) problemSample(o *op.Op, kind fault.Kind, slug string) object {
 	case fault.Invalid:
 		if slug == kind.Slug() {
 			sample["detail"] = "The request has invalid fields."
-			sample["errors"] = object{faulty(o): []string{"is required"}}
+			sample["errors"] = object{"title": []string{"is required"}}
 		}
 	case fault.RateLimited:
 		sample["retry_after"] = 7
@@ -134,25 +134,9 @@ func (d *schemas) problemSample(o *op.Op, kind fault.Kind, slug string) object {
 		sample["reason"] = slug
 	case fault.Forbidden:
 		if slug == "missing-scope" {
-			names := o.Rule.Names()
-			sample["detail"] = fmt.Sprintf("The credential lacks %s.", strings.Join(names, ", "))
-			sample["missing_scopes"] = names
+			sample["detail"] = fmt.Sprintf("The credential lacks %s.", policy.ReadTasks)
+			sample["missing_scopes"] = []policy.Scope{policy.ReadTasks}
 		}
 	}
 	return sample
-}
-
-// faulty returns the name of an input that can be wrong; "" is the whole request.
-func faulty(o *op.Op) string {
-	for _, f := range o.Shape().Fields {
-		if f.Required && f.Where != op.InPath {
-			return f.Name
-		}
-	}
-	for _, f := range o.Shape().Fields {
-		if f.Where != op.InPath {
-			return f.Name
-		}
-	}
-	return ""
 }

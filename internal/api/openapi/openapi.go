@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"yardmaster/internal/api/op"
@@ -86,8 +85,8 @@ func Render(about About, ops []op.Op) ([]byte, error) {
 	var tags, headings []string
 	under := map[string][]string{}
 	d.of(reflect.TypeFor[op.Problem]())
-	d.shared = shared{responses: object{}, parameters: object{"X-Request-Id": object{"name": "X-Request-Id", "in": "header",
-		"required": false, "description": "Adopted as the id of the request when it is printable ASCII of at most 200 characters; " +
+	d.shared = shared{responses: object{}, examples: object{}, parameters: object{"X-Request-Id": object{
+		"name": "X-Request-Id", "in": "header", "required": false, "description": "Adopted as the id of the request when it is printable ASCII of at most 200 characters; " +
 			"otherwise one is made.",
 		"schema": object{"type": "string"}}}}
 	for i := range ops {
@@ -110,6 +109,9 @@ func Render(about About, ops []op.Op) ([]byte, error) {
 			}
 			under[o.Group] = append(under[o.Group], t)
 		}
+	}
+	if err := d.gather(paths); err != nil {
+		return nil, err
 	}
 	place := func(tag string) int {
 		if i := slices.Index(about.Order, tag); i >= 0 {
@@ -142,10 +144,14 @@ func Render(about About, ops []op.Op) ([]byte, error) {
 		"webhooks":    webhooks,
 		"components": object{
 			"schemas": d.named, "headers": headers(), "securitySchemes": schemes,
-			"responses": d.shared.responses, "parameters": d.shared.parameters,
+			"responses": d.shared.responses, "parameters": d.shared.parameters, "examples": d.shared.examples,
 		},
 	}
-	return json.Marshal(doc, json.Deterministic(true), jsontext.WithIndent(" "))
+	text, err := json.Marshal(doc, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	return layout(nil, text, 0, 0)
 }
 
 func headers() object {

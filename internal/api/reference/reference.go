@@ -60,11 +60,15 @@ type schema struct {
 }
 
 type media struct {
-	Schema   *schema         `json:"schema"`
-	Example  json.RawMessage `json:"example"`
-	Examples map[string]struct {
-		Value struct{ Title, Detail string }
-	} `json:"examples"`
+	Schema   *schema            `json:"schema"`
+	Example  json.RawMessage    `json:"example"`
+	Examples map[string]example `json:"examples"`
+}
+
+// example is an example of a problem, or refers to one that many answers have.
+type example struct {
+	Ref   string `json:"$ref"`
+	Value struct{ Title, Detail string }
 }
 
 type parameter struct {
@@ -95,6 +99,7 @@ type document struct {
 
 		Responses  map[string]response
 		Parameters map[string]parameter
+		Examples   map[string]example
 	}
 	bodies map[string]bool // names of schemas of bodies, which operations show
 }
@@ -293,7 +298,15 @@ func (d *document) operation(text []byte) (x operation, err error) {
 	}
 	for status, r := range x.Responses {
 		if r.Ref != "" {
-			x.Responses[status] = d.Components.Responses[path.Base(r.Ref)]
+			r = d.Components.Responses[path.Base(r.Ref)]
+			x.Responses[status] = r
+		}
+		for _, m := range r.Content {
+			for name, e := range m.Examples {
+				if e.Ref != "" {
+					m.Examples[name] = d.Components.Examples[path.Base(e.Ref)]
+				}
+			}
 		}
 	}
 	for i, p := range x.Parameters {

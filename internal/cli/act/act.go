@@ -147,8 +147,8 @@ func (a Act) Command() tree.Command {
 					name = strings.Trim(words[at], "[]…")
 				}
 			}
-			if _, of, some := strings.Cut(in.Doc, "one of "); some {
-				c.Values[name] = tree.Fixed(strings.Split(of, ", ")...)
+			if len(in.Values) > 0 {
+				c.Values[name] = tree.Fixed(in.Values...)
 			}
 			if in.Kind == "true or false" {
 				c.Values[name] = tree.Fixed("true", "false")

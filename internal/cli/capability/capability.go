@@ -198,27 +198,12 @@ func isText(t reflect.Type) bool {
 	return t != nil && (t.Kind() == reflect.String || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.String)
 }
 
-// Filters are the keys of the input filter of a list, each with its values, if they are
-// few. The doc of the input is "key:value, of KEY (VALUE, VALUE…); KEY …".
+// Filters are the keys of the input filter of a list, each with its values, if they are few.
 func Filters(o *app.Op) map[string][]string {
-	out := map[string][]string{}
-	for _, in := range o.Inputs() {
-		if in.Name != "filter" {
-			continue
-		}
-		_, of, _ := strings.Cut(in.Doc, "key:value, of ")
-		for part := range strings.SplitSeq(of, "; ") {
-			key, rest, some := strings.Cut(part, " (")
-			if key = strings.TrimSpace(key); key == "" || strings.Contains(key, " ") {
-				continue
-			}
-			out[key] = nil
-			if values, _, ended := strings.Cut(rest, ")"); some && ended {
-				out[key] = strings.Split(values, ", ")
-			}
-		}
+	if o.Paging == nil {
+		return nil
 	}
-	return out
+	return o.Paging.Filters
 }
 
 // Page is what the command line knows of an answer that lists something.

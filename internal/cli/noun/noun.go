@@ -362,8 +362,8 @@ func (n *Noun) AddValues(to map[string]tree.Values) {
 		}
 	}
 	for _, in := range o.Inputs() {
-		if _, of, some := strings.Cut(in.Doc, "one of "); some {
-			to[strings.ReplaceAll(in.Name, "_", "-")] = tree.Fixed(strings.Split(of, ", ")...)
+		if len(in.Values) > 0 {
+			to[strings.ReplaceAll(in.Name, "_", "-")] = tree.Fixed(in.Values...)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -148,7 +149,7 @@ func (h *Host) Events(d codehost.Delivery) ([]codehost.Event, error) {
 	if err := json.Unmarshal(d.Body, &p, lenient); err != nil {
 		return nil, fmt.Errorf("read the delivery %s of %s: %w", d.GUID, d.Kind, err)
 	}
-	about := codehost.Happening{Action: p.Action, By: h.user(p.Sender)}
+	about := codehost.Happening{Action: cmp.Or(actions[p.Action], codehost.ActionOther), By: h.user(p.Sender)}
 	if p.Repository != nil {
 		about.Repo = h.repo(*p.Repository)
 	} else if !strings.HasPrefix(d.Kind, "installation") {

@@ -45,7 +45,9 @@ var translations = map[string]translation{
 			return nil, errPayload
 		}
 		about.At = p.PullRequest.UpdatedAt.Time
-		return one(codehost.PullChanged{Happening: about, Pull: h.pull(*p.PullRequest), Reason: strings.ToUpper(p.Reason)})
+		return one(codehost.PullChanged{
+			Happening: about, Pull: h.pull(*p.PullRequest), Exit: exit(p.Reason), Says: strings.ToUpper(p.Reason),
+		})
 	},
 	"pull_request_review": func(h *Host, p payload, about codehost.Happening) ([]codehost.Event, error) {
 		if p.PullRequest == nil || p.Review == nil {
@@ -140,13 +142,38 @@ var translations = map[string]translation{
 			return nil, errPayload
 		}
 		return one(codehost.QueueChanged{
-			Happening: about, HeadSHA: p.MergeGroup.HeadSHA, Reason: p.Reason, Number: groupNumber(p.MergeGroup.HeadRef),
+			Happening: about, HeadSHA: p.MergeGroup.HeadSHA, Number: groupNumber(p.MergeGroup.HeadRef),
 			BaseRef: strings.TrimPrefix(p.MergeGroup.BaseRef, "refs/heads/"),
 		})
 	},
 	"branch_protection_rule":          rulesChanged,
 	"branch_protection_configuration": rulesChanged,
 	"repository_ruleset":              rulesChanged,
+}
+
+// actions are GitHub's words for the actions that something depends on.
+var actions = map[string]codehost.Action{
+	"created": codehost.ActionCreated, "edited": codehost.ActionEdited, "deleted": codehost.ActionDeleted,
+	"transferred": codehost.ActionTransferred, "labeled": codehost.ActionLabeled, "submitted": codehost.ActionSubmitted,
+	"dismissed": codehost.ActionDismissed, "dequeued": codehost.ActionDequeued,
+	"checks_requested": codehost.ActionGrouped, "destroyed": codehost.ActionUngrouped,
+}
+
+// exit is why a pull request left the merge queue, by GitHub's word for it.
+func exit(word string) codehost.Exit {
+	switch strings.ToUpper(word) {
+	case "":
+		return codehost.ExitUnsaid
+	case "MERGE", "ALREADY_MERGED":
+		return codehost.ExitMerged
+	case "MERGE_CONFLICT":
+		return codehost.ExitConflict
+	case "CI_FAILURE":
+		return codehost.ExitFailed
+	case "CI_TIMEOUT":
+		return codehost.ExitSlow
+	}
+	return codehost.ExitOther
 }
 
 func rulesChanged(_ *Host, _ payload, about codehost.Happening) ([]codehost.Event, error) {

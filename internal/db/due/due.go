@@ -93,8 +93,8 @@ type Job[Row any] struct {
 func (j Job[Row]) Renew(tx *db.Tx) { j.renew(tx) }
 
 // Ladder says how long to wait after a failed try: First, then Factor times as long each time
-// up to Longest, and up to a quarter more, so that many that failed together do not come back
-// together. The far side's own wish, see RetryAfter, counts if it is longer.
+// up to Longest, and up to a quarter or a minute more, so that many that failed together do not
+// come back together. The far side's own wish, see RetryAfter, counts if it is longer.
 type Ladder struct {
 	First, Longest time.Duration // 0: 1 s and 5 min
 	Factor         int           // 0: 2
@@ -110,9 +110,12 @@ func (l Ladder) After(tries int) time.Duration {
 	return min(d, longest)
 }
 
+// longestSpread is the most that is added to a wait: a limit of an hour is over after an hour.
+const longestSpread = time.Minute
+
 func (l Ladder) wait(tries int, asked time.Duration) time.Duration {
 	d := max(l.After(tries), asked)
-	return d + rand.N(d/4+1)
+	return d + rand.N(min(d/4, longestSpread)+1)
 }
 
 // RetryAfter is an error of a far side that says when to come again.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/needs"
@@ -29,9 +30,9 @@ type Account struct {
 	_     struct{}    `doc:"The account that a credential acts on."`
 	ID    string      `json:"id" format:"uuid" doc:"id of the account"`
 	Login string      `json:"login" example:"acme" doc:"its name, and the owner of its repositories"`
-	Kind  string      `json:"kind" enum:"organization,user" doc:"user: one person's own"`
-	Role  policy.Role `json:"role" enum:"viewer,member,admin,owner," doc:"the caller's role in it; empty for a machine token"`
-	Tier  string      `json:"tier" enum:"free,team,self_hosted,oss_verified" doc:"what it is entitled to: free does not cover private repositories"`
+	Kind  people.Kind `json:"kind" doc:"user: one person's own"`
+	Role  policy.Role `json:"role" or:"" doc:"the caller's role in it; empty for a machine token"`
+	Tier  people.Tier `json:"tier" doc:"what it is entitled to: free does not cover private repositories"`
 }
 
 // Membership is an account that a user belongs to.
@@ -39,7 +40,7 @@ type Membership struct {
 	_         struct{}    `doc:"An account that a person belongs to." schema:"Membership"`
 	AccountID string      `json:"account_id" format:"uuid" doc:"id of the account"`
 	Login     string      `json:"login" example:"acme" doc:"login of the account"`
-	Role      policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"owner" doc:"the person's role in it"`
+	Role      policy.Role `json:"role" example:"owner" doc:"the person's role in it"`
 }
 
 // Terms tells whether a user has accepted the present terms of service.

@@ -40,8 +40,10 @@ const (
 	Escalated State = "escalated"
 )
 
-// States lists all states.
-func States() []State { return []State{Pending, Triaged, Dropped, Escalated} }
+// Values lists all states.
+func (State) Values() []string {
+	return []string{string(Pending), string(Triaged), string(Dropped), string(Escalated)}
+}
 
 // The reasons for which the platform escalates. A judge escalates with one of
 // Categories.
@@ -97,7 +99,7 @@ type Ask struct {
 	Source           string            `json:"source" known:"ask_sources" doc:"api unless the filer said so; the platform files under the names that follow it"`
 	Labels           map[string]string `json:"labels" example:"{\"team\":\"web\"}" doc:"names and values that were filed with it"`
 	DedupeKey        *string           `json:"dedupe_key" example:"null" doc:"the key it was filed under; null without one"`
-	State            State             `json:"state" enum:"pending,triaged,dropped,escalated" doc:"triaged: work came of it; dropped: none is needed; escalated: a person decides"`
+	State            State             `json:"state" doc:"triaged: work came of it; dropped: none is needed; escalated: a person decides"`
 	Verdict          *Verdict          `json:"verdict" doc:"what triage decided; null while it is pending"`
 	Hold             *Hold             `json:"hold" doc:"why triage leaves it pending; null: it does not"`
 	EscalationReason *string           `json:"escalation_reason" example:"null" doc:"slug of why a person is asked: judge_unavailable (the one that ask.redrive takes), judge_invalid, no_capacity, unknown_repository; other_repository, more_rights, strangers_text, chain_too_long (those that ask.approve takes); or a category of the judge; null unless it was escalated"`

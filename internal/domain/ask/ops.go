@@ -18,10 +18,6 @@ const group = "Asks"
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	read, write := policy.Require(policy.ReadTasks), policy.Require(policy.WriteTasks)
-	var states []string
-	for _, st := range States() {
-		states = append(states, string(st))
-	}
 	return []op.Op{
 		op.New(op.Row{ID: "ask.file", Method: "POST", Path: "/v1/asks", Group: group, Rule: write, Status: 202, Also: []int{200},
 			Summary: "File something wanted, for triage to decide what becomes of it",
@@ -33,7 +29,7 @@ func (s *Service) Ops() []op.Op {
 				{Status: 409, Slug: "issue-closed"}}}, s.fileOne),
 		op.New(op.Row{ID: "ask.list", Method: "GET", Path: "/v1/asks", Group: group, Rule: read,
 			Paging: &op.Paging{Default: 50, Max: 200, Q: true,
-				Filters: map[string][]string{"state": states, "repo": nil, "source": nil, "id": nil}},
+				Filters: map[string][]string{"state": Pending.Values(), "repo": nil, "source": nil, "id": nil}},
 			Summary: "List the account's asks, newest first; q searches the title, 20,000 asks a page, which may be short or empty and still " +
 				"have a next",
 			Doc: "Without a filter asks of every state are listed. filter=source:schedule, say, lists those of one source, filter=id:PART those whose id begins or ends with it."}, s.list),
@@ -70,7 +66,7 @@ type Filed struct {
 	_     struct{} `doc:"Where the ask stands after filing."`
 	Kind  string   `json:"kind" enum:"filed,existing" doc:"existing: there was one under the same dedupe_key, and nothing was filed"`
 	AskID string   `json:"askId" format:"uuid" doc:"id of the ask"`
-	State State    `json:"state" enum:"pending,triaged,dropped,escalated" doc:"pending for a new ask"`
+	State State    `json:"state" doc:"pending for a new ask"`
 }
 
 // StatusCode tells a new ask from one that was there.

@@ -161,7 +161,8 @@ func judging(t *testing.T, fn func(*testing.T, *bench)) {
 			b.tasks = &yard{t: t}
 			for range 2 {
 				hub := event.NewHub()
-				intents := intent.New(intent.Needs{DB: b.db, Hub: hub, Hosts: hosts, Logger: log})
+				intents := intent.New(intent.Needs{DB: b.db, Due: duetest.New(b.db, hub), Hosts: hosts, Logger: log})
+				intent.LineMoved.On(b.db, intents.FollowLine)
 				b.kernels = append(b.kernels, duetest.New(b.db, hub))
 				b.nodes = append(b.nodes, New(Needs{
 					DB: b.db, Hub: hub, Due: b.kernels[len(b.nodes)], Logger: log, Hosts: hosts, Tasks: b.tasks, Logs: b.tasks,
@@ -244,7 +245,7 @@ func (b *bench) ends(sha, name, log string) {
 func (b *bench) pass(d time.Duration) {
 	b.clock.Add(d.Microseconds())
 	duetest.Pass(b.t.Context(), b.t, b.kernels[0])
-	b.intents.Pass(b.t.Context())
+	duetest.Pass(b.t.Context(), b.t, b.intents.Due)
 }
 
 // wants compares what a head's checks say.

@@ -92,7 +92,9 @@ func (y *yard) begin(d *db.DB) {
 	y.Service = New(Needs{
 		DB: d, Hub: hub, Due: duetest.New(d, hub), Logger: slog.New(slog.DiscardHandler), Hosts: codehost.NewHosts(nil), Tasks: y,
 		Logs: y, Objects: y.store, Pulls: y,
-		Intents: intent.New(intent.Needs{DB: d, Hub: event.NewHub(), Hosts: codehost.NewHosts(nil), Logger: slog.New(slog.DiscardHandler)}),
+		Intents: intent.New(intent.Needs{
+			DB: d, Due: duetest.New(d, event.NewHub()), Hosts: codehost.NewHosts(nil), Logger: slog.New(slog.DiscardHandler),
+		}),
 	})
 	Ended.On(d, func(tx *db.Tx, e End) error {
 		tx.AfterCommit(func() { y.ended = append(y.ended, e) })

@@ -275,7 +275,7 @@ func (s *Service) rerun(tx *db.Tx, r repo.Ref, h headRow, ends []endRow) error {
 	for _, e := range ends {
 		args.Checks = append(args.Checks, e.HostID)
 	}
-	put, err := rerunAtHost.Put(tx, s.Hub, intent.Want[rerunArgs]{Repo: r, Object: "checks:" + h.SHA, Rank: intent.ForRuns, Args: args})
+	put, err := rerunAtHost.Put(tx, intent.Want[rerunArgs]{Repo: r, Object: "checks:" + h.SHA, Rank: intent.ForRuns, Args: args})
 	for _, e := range ends {
 		if err != nil {
 			return err

@@ -96,7 +96,7 @@ func (s *Service) putReport(tx *db.Tx, r repo.Ref, c reportRow) error {
 	if c.over() {
 		rank = intent.ForRuns
 	}
-	_, err := reportKind.Put(tx, s.Hub, intent.Want[reportArgs]{
+	_, err := reportKind.Put(tx, intent.Want[reportArgs]{
 		Repo: r, Object: c.object(), Rank: rank, Args: reportArgs{CheckID: c.ID, State: c.atHost(r.Enabled)},
 	})
 	return err
@@ -140,7 +140,7 @@ func (s *Service) heldAgainst(tx *db.Tx, checkID string) (over bool, err error) 
 	if c.Told == c.atHost(r.Enabled) {
 		return c.over(), nil
 	}
-	if _, waits, err := intent.Waiting(tx, r.ID, c.object()); err != nil || waits || !s.keepsChecks(r) {
+	if waits, err := intent.Waits(tx, r.ID, c.object()); err != nil || waits || !s.keepsChecks(r) {
 		return false, err
 	}
 	return false, s.putReport(tx, r, c)

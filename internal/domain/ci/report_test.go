@@ -64,7 +64,7 @@ func (b *bench) told(want ...string) {
 func (b *bench) later(d time.Duration) {
 	b.clock.Add(d.Microseconds())
 	duetest.Pass(b.t.Context(), b.t, b.kernels[1])
-	b.intents.Pass(b.t.Context())
+	duetest.Pass(b.t.Context(), b.t, b.intents.Due)
 }
 
 // The host is told each state of a check, and at the end how it ended.

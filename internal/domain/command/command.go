@@ -93,7 +93,6 @@ type Names interface {
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB      *db.DB
-	Hub     *event.Hub
 	Hosts   *codehost.Hosts
 	Intents *intent.Service
 	Logger  *slog.Logger
@@ -117,7 +116,7 @@ func New(n Needs) *Service {
 // the errors of the host that pass; then the caller calls it again.
 func (s *Service) Said(ctx context.Context, r repo.Ref, e codehost.Commented) (bool, error) {
 	who := e.Comment.Author
-	if !e.Pull || e.Deleted || e.Action != "created" || e.Comment.ID == "" || who.Login == "" || who.Bot || who.Own ||
+	if !e.Pull || e.Deleted || e.Action != codehost.ActionCreated || e.Comment.ID == "" || who.Login == "" || who.Bot || who.Own ||
 		e.By.Bot || e.By.Own || !strings.EqualFold(e.By.Login, who.Login) {
 		return false, nil
 	}
@@ -222,7 +221,7 @@ func (s *Service) carryOut(tx *db.Tx, r repo.Ref, e codehost.Commented, c *row, 
 	if err := s.record(tx, *c, who); err != nil {
 		return err
 	}
-	_, err = sayAtHost.Put(tx, s.Hub, intent.Want[sayArgs]{
+	_, err = sayAtHost.Put(tx, intent.Want[sayArgs]{
 		Repo: r, Object: c.PRID, Rank: intent.ForPeople,
 		Args: sayArgs{Number: e.Number, Comment: e.Comment.ID, OnLines: e.Thread != "", Text: c.Answer},
 	})

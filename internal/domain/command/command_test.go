@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -191,9 +192,10 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 		hosts := codehost.NewHosts(map[string]codehost.Sides{"elsewhere": {Host: &builtin.Host{}, Forge: y}})
 		hub, log := event.NewHub(), slog.New(slog.DiscardHandler)
 		y.Service = New(Needs{
-			DB: d, Hub: hub, Hosts: hosts, Logger: log, Intents: intent.New(intent.Needs{DB: d, Hub: hub, Hosts: hosts, Logger: log}),
+			DB: d, Hosts: hosts, Logger: log, Intents: intent.New(intent.Needs{DB: d, Due: duetest.New(d, hub), Hosts: hosts, Logger: log}),
 			Work: y, Names: y,
 		})
+		intent.LineMoved.On(d, y.Intents.FollowLine)
 		err := d.Write(y.ctx(), func(tx *db.Tx) error {
 			return seed.Add(tx, seed.Account{ID: "acme"}, seed.Repo{ID: "r1", Account: "acme", Name: "web", Host: "elsewhere"})
 		})
@@ -216,7 +218,7 @@ func (y *yard) comment(e codehost.Commented) (asked bool, err error) {
 		y.t.Fatal(err)
 	}
 	asked, err = y.Said(y.ctx(), r, e)
-	y.Intents.Pass(y.ctx())
+	duetest.Pass(y.ctx(), y.t, y.Intents.Due)
 	return asked, err
 }
 
@@ -224,7 +226,7 @@ func (y *yard) comment(e codehost.Commented) (asked bool, err error) {
 func by(login, commentID, body string) codehost.Commented {
 	who := codehost.User{Login: login}
 	return codehost.Commented{
-		Happening: codehost.Happening{Action: "created", By: who}, Number: 1, Pull: true,
+		Happening: codehost.Happening{Action: codehost.ActionCreated, By: who}, Number: 1, Pull: true,
 		Comment: codehost.Comment{ID: commentID, Author: who, Body: body},
 	}
 }
@@ -301,7 +303,7 @@ func TestWhoIsNotHeard(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, change := range map[string]func(*codehost.Commented){
-			"edited":   func(e *codehost.Commented) { e.Action = "edited" },
+			"edited":   func(e *codehost.Commented) { e.Action = codehost.ActionEdited },
 			"deleted":  func(e *codehost.Commented) { e.Deleted = true },
 			"an issue": func(e *codehost.Commented) { e.Pull = false },
 			"a bot":    func(e *codehost.Commented) { e.Comment.Author.Bot, e.By.Bot = true, true },

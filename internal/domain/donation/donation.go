@@ -28,18 +28,42 @@ import (
 	"yardmaster/internal/needs"
 )
 
+// Kind is what is given.
+type Kind string
+
 // Kinds of gifts.
 const (
-	Money   = "money"
-	Compute = "compute"
-	LLM     = "llm"
+	Money   Kind = "money"
+	Compute Kind = "compute"
+	LLM     Kind = "llm"
 )
+
+// Values lists all kinds.
+func (Kind) Values() []string { return []string{string(Money), string(Compute), string(LLM)} }
+
+// State is whether a gift is given.
+type State string
 
 // States of a gift.
 const (
-	Active = "active"
-	Parked = "parked"
+	Active State = "active"
+	Parked State = "parked"
 )
+
+// Values lists both states.
+func (State) Values() []string { return []string{string(Active), string(Parked)} }
+
+// Target is for whom a gift is.
+type Target string
+
+// Targets of a gift.
+const (
+	Project Target = "project" // one repository
+	Pool    Target = "pool"    // every one that takes gifts
+)
+
+// Values lists both targets.
+func (Target) Values() []string { return []string{string(Project), string(Pool)} }
 
 // Why a gift is parked.
 const (
@@ -59,8 +83,8 @@ type Model struct {
 type Donation struct {
 	_          struct{}   `doc:"What the account gave, and what was used of it." schema:"Donation"`
 	ID         string     `json:"id" format:"uuid" doc:"id of the gift"`
-	Kind       string     `json:"kind" enum:"money,compute,llm" doc:"what it is"`
-	Target     string     `json:"target" enum:"project,pool" doc:"one repository, or every one that takes gifts"`
+	Kind       Kind       `json:"kind" doc:"what it is"`
+	Target     Target     `json:"target" doc:"one repository, or every one that takes gifts"`
 	TargetRepo *string    `json:"target_repo_full_name" example:"acme/web" doc:"owner/name now; null: the pool"`
 	KeyID      *string    `json:"key_id" format:"uuid" doc:"the key that is lent (llm) or pays (money); null: a box"`
 	BoxID      *string    `json:"box_id" format:"uuid" example:"null" doc:"the box that is lent; null: a key"`
@@ -70,7 +94,7 @@ type Donation struct {
 	LeftUSD    *string    `json:"left_usd" format:"decimal" example:"18.75" doc:"of usd; null as usd is"`
 	Calls      int64      `json:"calls" doc:"calls of models over it"`
 	Serves     bool       `json:"serves" doc:"whether it is of use now: it is active, its target takes gifts, and something is left"`
-	State      string     `json:"state" enum:"active,parked" doc:"parked: over"`
+	State      State      `json:"state" doc:"parked: over"`
 	ParkedWhy  *string    `json:"parked_why" enum:"cancelled,declined,gone" example:"null" doc:"cancelled by the giver, declined by the recipient, or the key or box is gone; null: active"`
 	GivenBy    string     `json:"given_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who gave it"`
 	CreatedAt  time.Time  `json:"created_at" doc:"when it was given"`
@@ -81,7 +105,7 @@ type Donation struct {
 type ReceivedDonation struct {
 	_          struct{}   `doc:"A gift to a repository of the account. It names neither the key nor the box." schema:"ReceivedDonation"`
 	ID         string     `json:"id" format:"uuid" doc:"id of the gift"`
-	Kind       string     `json:"kind" enum:"money,compute,llm" doc:"what it is"`
+	Kind       Kind       `json:"kind" doc:"what it is"`
 	Donor      string     `json:"donor" example:"acme" doc:"login of the account that gave it"`
 	TargetRepo string     `json:"target_repo_full_name" doc:"owner/name of the repository that it is for"`
 	Ceiling    []Model    `json:"ceiling" doc:"of llm and money: the models that may be asked for; where the giver named none, those of the provider that the server knows"`
@@ -91,7 +115,7 @@ type ReceivedDonation struct {
 	LeftUSD    *string    `json:"left_usd" format:"decimal" example:"18.75" doc:"of usd; null as usd is"`
 	Calls      int64      `json:"calls" doc:"calls of models over it"`
 	Serves     bool       `json:"serves" doc:"whether it is of use now: it is active, the repository takes gifts, and something is left"`
-	State      string     `json:"state" enum:"active,parked" doc:"parked: over"`
+	State      State      `json:"state" doc:"parked: over"`
 	CreatedAt  time.Time  `json:"created_at" doc:"when it was given"`
 	ParkedAt   *time.Time `json:"parked_at" example:"null" doc:"null: it is active"`
 }

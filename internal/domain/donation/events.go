@@ -13,7 +13,7 @@ var audience = event.Audience(policy.ReadDonations)
 // The data of events. None names a key or a box, because both accounts read it.
 type (
 	giftData struct {
-		Kind   string `json:"kind" enum:"money,compute,llm" doc:"what was given"`
+		Kind   Kind   `json:"kind" doc:"what was given"`
 		Donor  string `json:"donor" doc:"login of the account that gave it"`
 		Target string `json:"target" doc:"owner/name of the repository; empty: the pool"`
 	}

@@ -93,8 +93,8 @@ func (s *Service) received(ctx context.Context, in listIn) (ReceivedPage, error)
 }
 
 type createIn struct {
-	Kind   string   `json:"kind" enum:"money,compute,llm" doc:"what is given"`
-	Target string   `json:"target" enum:"project,pool" doc:"one repository, or every one that takes gifts"`
+	Kind   Kind     `json:"kind" doc:"what is given"`
+	Target Target   `json:"target" doc:"one repository, or every one that takes gifts"`
 	Repo   string   `json:"repo,omitempty" pattern:"^[^/\\s]+/[^/\\s]+$" says:"must have the form OWNER/NAME" maxLength:"200" doc:"owner/name, for the target project"`
 	KeyID  string   `json:"key_id,omitempty" format:"uuid" doc:"key of the account's pool that is lent (llm) or pays (money)"`
 	BoxID  string   `json:"box_id,omitempty" format:"uuid" doc:"box that is lent (compute)"`
@@ -186,7 +186,7 @@ func (s *Service) resource(tx *db.Tx, in createIn, args *insertArgs) error {
 
 // aim puts the target into a gift.
 func (s *Service) aim(tx *db.Tx, in createIn, args *insertArgs) error {
-	if in.Target == "pool" {
+	if in.Target == Pool {
 		return nil
 	}
 	owner, name := split(in.Repo)
@@ -223,7 +223,7 @@ type EndedDonation struct {
 	_      struct{} `doc:"What ended a gift." schema:"EndedDonation"`
 	ID     string   `json:"id" format:"uuid" doc:"id of the gift"`
 	Parked bool     `json:"parked" doc:"false: it was over before"`
-	State  string   `json:"state" enum:"active,parked" example:"parked" doc:"parked"`
+	State  State    `json:"state" example:"parked" doc:"parked"`
 }
 
 func (s *Service) cancel(ctx context.Context, in idIn) (EndedDonation, error) {

@@ -17,7 +17,7 @@ const SlugGiven = "already-given"
 
 // may refuses callers who may not dispose of what a gift is made of: whoever manages keys gives
 // and takes back keys and money, whoever manages boxes gives boxes.
-func may(a policy.Actor, kind string) error {
+func may(a policy.Actor, kind Kind) error {
 	need := policy.Scopes(policy.WriteBilling)
 	if kind == Compute {
 		need = policy.Scopes(policy.WriteRunners)
@@ -30,7 +30,7 @@ func may(a policy.Actor, kind string) error {
 
 // check refuses members that contradict each other, with a fault of the field.
 func (in *createIn) check() error {
-	pinned := in.Target == "project"
+	pinned := in.Target == Project
 	switch {
 	case pinned && in.Repo == "":
 		return fault.Field("repo", "is required for the target project")

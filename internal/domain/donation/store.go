@@ -19,7 +19,7 @@ const takes = `r.enabled = TRUE AND r.private = FALSE AND r.donations_enabled = 
 type row struct {
 	ID            string
 	AccountID     string
-	Kind          string
+	Kind          Kind
 	RepoID        *string
 	KeyID         *string
 	BoxID         *string
@@ -93,11 +93,12 @@ var (
 type (
 	targetRow struct{ ID, AccountID string }
 	countRow  struct {
-		Kind string
+		Kind Kind
 		N    int64
 	}
 	insertArgs struct {
-		ID, AccountID, Kind  string
+		ID, AccountID        string
+		Kind                 Kind
 		RepoID, KeyID, BoxID *string
 		Provider             string
 		Micros               *int64
@@ -158,7 +159,7 @@ func (r row) serves() bool {
 	return r.ParkedAt == nil && r.Takes && (r.Micros == nil || r.Spent < *r.Micros)
 }
 
-func (r row) state() string {
+func (r row) state() State {
 	if r.ParkedAt != nil {
 		return Parked
 	}
@@ -169,13 +170,13 @@ func (r row) fullName() string { return r.Owner + "/" + r.Name }
 
 func (r row) wire() Donation {
 	out := Donation{
-		ID: r.ID, Kind: r.Kind, Target: "pool", KeyID: r.KeyID, BoxID: r.BoxID, USD: money.DollarsOrNone(r.Micros),
+		ID: r.ID, Kind: r.Kind, Target: Pool, KeyID: r.KeyID, BoxID: r.BoxID, USD: money.DollarsOrNone(r.Micros),
 		UsedUSD: money.Dollars(r.Spent), LeftUSD: money.DollarsOrNone(r.left()), Calls: r.Calls, Serves: r.serves(), State: r.state(),
 		ParkedWhy: r.ParkedWhy, GivenBy: r.GivenBy, CreatedAt: r.CreatedAt, ParkedAt: r.ParkedAt,
 	}
 	if r.RepoID != nil {
 		name := r.fullName()
-		out.Target, out.TargetRepo = "project", &name
+		out.Target, out.TargetRepo = Project, &name
 	}
 	if r.Models != nil {
 		all := []Model{}
@@ -201,9 +202,9 @@ func (s *Service) shown(r row) ReceivedDonation {
 
 // Received counts the active gifts that are pinned to a repository of tx.Account, by kind. A
 // repository that takes none has none.
-func Received(tx *db.Tx, repoID string) (map[string]int64, error) {
+func Received(tx *db.Tx, repoID string) (map[Kind]int64, error) {
 	rows, err := countOf.All(tx, tx.Account, repoID)
-	out := make(map[string]int64, len(rows))
+	out := make(map[Kind]int64, len(rows))
 	for _, r := range rows {
 		out[r.Kind] = r.N
 	}

@@ -5,7 +5,6 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
-	"yardmaster/internal/event"
 )
 
 // ungranted tells whether an error says that the owner of a repository has yet to grant
@@ -17,21 +16,26 @@ func ungranted(err error) bool {
 
 // ask tells that a person has to grant a permission, once for an intent and a permission.
 func (s *Service) ask(tx *db.Tx, w row, failure error) error {
-	was, ok, err := lastError.Maybe(tx, w.ID)
-	if err != nil || ok && was == short(failure) {
-		return err
+	if w.Error == short(failure) {
+		return nil
 	}
 	return s.giveUp(tx, w, failure)
 }
 
-// RetryNow makes the intents of repositories due that wait for their next try: their owner
-// has granted the App another set of permissions.
-func RetryNow(tx *db.Tx, hub *event.Hub, repoIDs []string) error {
+// RetryNow makes the lines of repositories due that wait for their next try: their owner has
+// granted the App another set of permissions. Those are left alone that wait for a limit of the
+// host to end.
+func RetryNow(tx *db.Tx, repoIDs []string) error {
 	for _, id := range repoIDs {
-		if _, err := retryNow.Exec(tx, id, tx.Micros()); err != nil {
+		objects, err := unlimited.All(tx, id)
+		if err != nil {
 			return err
 		}
+		for _, object := range objects {
+			if err := LineMoved.Send(tx, Line{RepoID: id, Object: object, Now: true}); err != nil {
+				return err
+			}
+		}
 	}
-	hub.Notify(tx, event.IntentTopic)
 	return nil
 }

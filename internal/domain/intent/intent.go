@@ -1,34 +1,36 @@
 // Package intent is what the server wants done at a code host. A domain puts an intent
-// in the transaction of the change that asks for it. A loop carries the intent out, on
-// whichever node is free, and hands the outcome to the domain in a transaction of its
-// own. So no call to a host is made inside a transaction, and none is lost.
+// in the transaction of the change that asks for it. A queue of package db/due carries the
+// intent out, on whichever node is free, and hands the outcome to the domain in a transaction
+// of its own. So no call to a host is made inside a transaction, and none is lost.
+//
+// The intents of one object of a repository make a line, which has one entry in the queue: only
+// the oldest that has not ended is carried out.
 //
 //   - intent.go: states, Kind, Put
-//   - loop.go: how intents are carried out
+//   - line.go: the lines in the queue
+//   - work.go: how intents are carried out
+//   - grant.go: intents that wait for a permission
 //   - store.go: the rows
 package intent
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/needs"
 )
 
-// States of an intent. The intents of one object of a repository make a line: only the
-// oldest that has not ended is carried out.
+// States of an intent that is to be carried out, which is due, and of one that has ended.
 const (
 	Due     = "due"
-	Doing   = "doing"   // a node has it, until due_at
 	Done    = "done"    // the host has done it
 	Failed  = "failed"  // the host has refused it, or has not answered for too long
 	Dropped = "dropped" // what it was for is over
@@ -80,8 +82,8 @@ type Kind[A, R any] struct {
 func Declare[A, R any](name string, newest bool) Kind[A, R] { return Kind[A, R]{name, newest} }
 
 // Put stores an intent in the transaction of the change that asks for it, and answers
-// its id. The loop begins after the commit.
-func (k Kind[A, R]) Put(tx *db.Tx, hub *event.Hub, w Want[A]) (string, error) {
+// its id. It is carried out after the commit.
+func (k Kind[A, R]) Put(tx *db.Tx, w Want[A]) (string, error) {
 	args, err := json.Marshal(w.Args)
 	if err != nil {
 		return "", fmt.Errorf("encode the arguments of %s: %w", k.name, err)
@@ -92,12 +94,13 @@ func (k Kind[A, R]) Put(tx *db.Tx, hub *event.Hub, w Want[A]) (string, error) {
 		}
 	}
 	newID := id.New()
-	hub.Notify(tx, event.IntentTopic)
-	_, err = insert.Exec(tx, insertArgs{
+	if _, err = insert.Exec(tx, insertArgs{
 		ID: newID, AccountID: tx.Account, RepoID: w.Repo.ID, Object: w.Object, Kind: k.name, Args: string(args), Rank: w.Rank,
 		Now: tx.Micros(),
-	})
-	return newID, err
+	}); err != nil {
+		return "", err
+	}
+	return newID, LineMoved.Send(tx, Line{RepoID: w.Repo.ID, Object: w.Object, Account: tx.Account, Rank: int(w.Rank)})
 }
 
 // Waiting answers when the oldest intent of the kind on an object of a repository was put that
@@ -109,7 +112,7 @@ func (k Kind[A, R]) Waiting(tx *db.Tx, repoID, object string) (since time.Time, 
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
-	Hub    *event.Hub
+	Due    *due.Kernel
 	Hosts  *codehost.Hosts
 	Logger *slog.Logger
 }
@@ -117,13 +120,19 @@ type Needs struct {
 // Service carries intents out.
 type Service struct {
 	Needs
+	queue due.Entries
 	kinds map[string]carrier
 }
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	return &Service{Needs: n, kinds: map[string]carrier{}}
+	s := &Service{Needs: n, kinds: map[string]carrier{}}
+	s.queue = due.Register(n.Due, due.Queue[row]{
+		Name: "intents", AtOnce: atOnce, Load: load, Work: s.carry, GiveUp: s.abandon, Open: open,
+		Retry: due.Ladder{First: first, Longest: longestLimited},
+	})
+	return s
 }
 
 // carrier carries out the intents of a kind, whatever the types of the kind are.
@@ -133,7 +142,7 @@ type carrier struct {
 	done  func(tx *db.Tx, w row, r repo.Ref, answer any, err error) error
 }
 
-// Handle has s carry out the intents of the kind with h, before Loop begins. It panics
+// Handle has s carry out the intents of the kind with h, before its kernel begins. It panics
 // if the kind has a handler already.
 func (k Kind[A, R]) Handle(s *Service, h Handler[A, R]) {
 	if _, twice := s.kinds[k.name]; twice {
@@ -168,47 +177,4 @@ func (k Kind[A, R]) Handle(s *Service, h Handler[A, R]) {
 			return h.Done(tx, c, got, failure)
 		},
 	}
-}
-
-// Limits of an intent. A call to a host has callTime; after hold another node takes an
-// intent whose node has died. An intent that the host has not answered for giveUp has
-// failed.
-const (
-	callTime = 60 * time.Second
-	hold     = 90 * time.Second
-	giveUp   = 24 * time.Hour
-	longest  = 15 * time.Minute
-	// longestLimited is what may be added to the time that a limit takes.
-	longestLimited = time.Minute
-)
-
-// Trouble is an intent that has failed for a reason which only a person can mend.
-type Trouble struct {
-	RepoID, Kind, Object string
-	Permission           string // that the host demands; "" for other reasons
-	Asked                bool   // the App asks for the permission, and its owner has not granted it yet
-	Why                  string
-}
-
-// GivenUp is sent when an intent has failed because the server may not do it, or
-// because the host did not answer.
-var GivenUp = event.DeclareSignal[Trouble]("intent.given_up", "A code host did not let the server do what it wanted.")
-
-// next is the time to the next try of an intent; final tells that there is none.
-func next(w row, now time.Time, err error) (after time.Duration, limited, final bool) {
-	after = min(time.Second<<min(w.Tries, 10), longest)
-	busy, again := errors.AsType[*codehost.BusyError](err)
-	switch {
-	case again && busy.Limit: // the host says when it ends, so tries are not spread far
-		after, limited = max(min(after, longestLimited), busy.After), true
-	case again:
-		after = max(after, busy.After)
-	case errors.Is(err, codehost.ErrGone), errors.Is(err, codehost.ErrUnknownHost):
-		after = longest // the host may let the server in again
-	case ungranted(err):
-		after = longest // or until it is granted, see RetryNow
-	default:
-		return 0, false, true
-	}
-	return after, limited, now.Add(after).Sub(w.CreatedAt) > giveUp
 }

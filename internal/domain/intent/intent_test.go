@@ -15,6 +15,8 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
@@ -72,10 +74,21 @@ func onBoth(t *testing.T, fn func(*yard)) {
 
 func (y *yard) node(d *db.DB) *Service {
 	hosts := codehost.NewHosts(map[string]codehost.Sides{"elsewhere": {Host: &builtin.Host{}, Forge: codehost.NoForge{}}})
-	s := New(Needs{DB: d, Hub: event.NewHub(), Hosts: hosts, Logger: slog.New(slog.DiscardHandler)})
+	s := New(Needs{DB: d, Due: duetest.New(d, event.NewHub()), Hosts: hosts, Logger: slog.New(slog.DiscardHandler)})
+	LineMoved.On(d, s.FollowLine)
 	say.Handle(s, y)
 	show.Handle(s, y)
 	return s
+}
+
+// pass has nodes carry out what is due; without any, the first does.
+func (y *yard) pass(nodes ...*Service) {
+	y.t.Helper()
+	all := []*due.Kernel{y.Due}
+	for _, n := range nodes {
+		all = append(all, n.Due)
+	}
+	duetest.Pass(y.ctx, y.t, all...)
 }
 
 func (y *yard) clock() time.Time {
@@ -100,7 +113,7 @@ func (y *yard) write(fn func(*db.Tx) error) {
 func (y *yard) put(k Kind[string, string], object, what string, rank int64) (intentID string) {
 	y.t.Helper()
 	y.write(func(tx *db.Tx) (err error) {
-		intentID, err = k.Put(tx, y.Hub, Want[string]{Repo: y.repo, Object: object, Rank: rank, Args: what})
+		intentID, err = k.Put(tx, Want[string]{Repo: y.repo, Object: object, Rank: rank, Args: what})
 		return err
 	})
 	return intentID
@@ -161,27 +174,22 @@ func TestLines(t *testing.T) {
 			}
 			return nil
 		}
-		y.Pass(y.ctx)
+		y.pass()
 		if got := y.words(); !slices.Equal(got, []string{"other"}) {
 			t.Errorf("past a busy line: %q", got)
 		}
-		var w Wait
-		y.write(func(tx *db.Tx) (err error) { w, _, err = Waiting(tx, "r1", "a"); return err })
-		if w.Kind != "test.say" || !w.Limited || !w.DueAt.Equal(y.now.Add(time.Minute)) {
-			t.Errorf("waits %+v", w)
-		}
+		w := Wait{Since: y.now, Until: y.now.Add(time.Minute)}
 		limited := func() (all map[string]Wait) {
 			y.write(func(tx *db.Tx) (err error) { all, err = Limited(tx, []string{"a", "b", "c"}); return err })
 			return all
 		}
-		if all := limited(); len(all) != 1 || all["a"] != w {
+		if all := limited(); len(all) != 1 || !all["a"].Since.Equal(w.Since) || !all["a"].Until.Equal(w.Until) {
 			t.Errorf("for the limit wait %+v", all)
 		}
 		busy = false
-		y.Pass(y.ctx) // too soon
-		y.wait(time.Minute)
-		y.Pass(y.ctx)
-		y.Pass(y.ctx)
+		y.pass() // too soon
+		y.wait(longestLimited * 5 / 4)
+		y.pass()
 		if all := limited(); len(all) != 0 {
 			t.Errorf("for the limit still wait %+v", all)
 		}
@@ -194,34 +202,49 @@ func TestLines(t *testing.T) {
 	})
 }
 
-// A node that dies leaves its intent to another one, with the same id.
-func TestNodeDies(t *testing.T) {
+// A node that stops leaves its intent to another one, with the same id.
+func TestNodeStops(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
 		intentID := y.put(say, "a", "once", ForRuns)
 		other := y.node(y.DB)
-		ctx, die := context.WithCancel(y.ctx)
-		first := true
+		ctx, stop := context.WithCancel(y.ctx)
 		y.does = func(string) error {
-			if first {
-				first = false
-				die() // after the host has done it, before we know
-				return context.Canceled
-			}
-			return nil
+			stop() // after the host has done it, before we know
+			return context.Canceled
 		}
-		y.Pass(ctx)
-		other.Pass(y.ctx)
-		if len(y.said) != 0 {
-			t.Fatalf("taken from a node that may live: %q", y.said)
-		}
-		y.wait(hold)
-		other.Pass(y.ctx)
+		_ = y.Due.Drain(ctx)
+		y.does = nil
+		y.pass(other)
 		if want := []string{intentID + " once"}; !slices.Equal(y.said, want) || len(y.ended) != 1 {
 			t.Errorf("%q, %q, want %q", y.said, y.ended, want)
 		}
 	})
 }
+
+// The head of a line of which nodes die is given up, and the next one is carried out.
+func TestNodesDie(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		y.put(say, "a", "deadly", ForRuns)
+		y.put(say, "a", "next", ForRuns)
+		for range 3 { // as many nodes as may die
+			y.write(func(tx *db.Tx) error {
+				if _, err := heldByTheDead.Exec(tx); err != nil {
+					return err
+				}
+				return y.Due.Restarted(tx)
+			})
+		}
+		y.pass()
+		died := len(y.ended) == 2 && strings.HasPrefix(y.ended[0], "deadly: nodes that")
+		if got := y.words(); !died || !slices.Equal(got, []string{"next"}) {
+			t.Errorf("%q, told %q", got, y.ended)
+		}
+	})
+}
+
+var heldByTheDead = db.S(`UPDATE due SET state = 'held'`)
 
 // A newer intent replaces one that has not begun, where the kind says so.
 func TestNewest(t *testing.T) {
@@ -231,8 +254,8 @@ func TestNewest(t *testing.T) {
 			y.put(show, "a", what, ForRecord)
 		}
 		y.put(show, "b", "4", ForRecord)
-		y.Pass(y.ctx)
-		y.Pass(y.ctx)
+		y.pass()
+		y.pass()
 		slices.Sort(y.said)
 		if got := y.words(); !slices.Equal(got, []string{"3", "4"}) {
 			t.Errorf("%q", got)
@@ -250,7 +273,7 @@ func TestNoLongerWanted(t *testing.T) {
 		y.put(say, "b", "taken back", ForRuns)
 		y.write(func(tx *db.Tx) error { return Drop(tx, "r1", "b") })
 		for range 3 {
-			y.Pass(y.ctx)
+			y.pass()
 		}
 		if got := y.words(); !slices.Equal(got, []string{"next"}) || len(y.ended) != 1 {
 			t.Errorf("%q, %q", got, y.ended)
@@ -278,7 +301,7 @@ func TestFailures(t *testing.T) {
 				y.put(say, "a", "it", ForRuns)
 				tries := 0
 				for ; len(y.ended) == 0 && tries < 500; tries++ {
-					y.Pass(y.ctx)
+					y.pass()
 					y.wait(longest)
 				}
 				if len(y.ended) != 1 || (tries == 1) != c.final || !c.final && (tries < 90 || tries > 100) {
@@ -295,20 +318,32 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A clock that was set back does not put intents off.
-func TestClockSetBack(t *testing.T) {
+// One that is carried out when it is dropped, or when a newer one comes, goes on, and its domain
+// is told.
+func TestBegunGoesOn(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
-		y.put(say, "a", "it", ForRuns)
-		y.wait(-48 * time.Hour)
-		y.Pass(y.ctx)
-		if len(y.said) != 0 {
-			t.Fatal("it was not put off")
+		failed := false
+		y.does = func(what string) error {
+			if what != "1" {
+				return nil
+			}
+			if !failed {
+				y.put(show, "a", "2", ForRecord)
+				y.write(func(tx *db.Tx) error { return Drop(tx, "r1", "a") })
+				y.put(show, "a", "3", ForRecord)
+				failed = true
+				return &codehost.BusyError{}
+			}
+			return nil
 		}
-		y.write(ClockSetBack)
-		y.Pass(y.ctx)
-		if len(y.said) != 1 {
-			t.Error("it is put off")
+		y.put(show, "a", "1", ForRecord)
+		y.pass()
+		y.put(show, "a", "4", ForRecord)
+		y.wait(first * 5 / 4)
+		y.pass()
+		if got := y.words(); !slices.Equal(got, []string{"1", "4"}) || len(y.ended) != 2 {
+			t.Errorf("%q, told %q", got, y.ended)
 		}
 	})
 }
@@ -321,12 +356,7 @@ func TestNodesAtOnce(t *testing.T) {
 		for i := range n {
 			y.put(say, fmt.Sprint(i), fmt.Sprint(i), ForRuns)
 		}
-		var all sync.WaitGroup
-		for range 3 {
-			s := y.node(y.DB)
-			all.Go(func() { s.Pass(y.ctx) })
-		}
-		all.Wait()
+		y.pass(y.node(y.DB), y.node(y.DB))
 		slices.Sort(y.said)
 		if len(slices.Compact(y.said)) != n || len(y.said) != n {
 			t.Errorf("%d were carried out", len(y.said))
@@ -342,29 +372,29 @@ func TestUngranted(t *testing.T) {
 		lacks := &codehost.ForbiddenError{Permission: "pull_requests: write", Asked: true}
 		y.does = func(string) error { return lacks }
 		y.put(say, "a", "first", ForRuns)
-		y.Pass(y.ctx)
+		y.pass()
 		for range 3 {
-			y.wait(longest)
-			y.Pass(y.ctx)
+			y.wait(longest + time.Minute)
+			y.pass()
 		}
 		if len(y.up) != 1 || y.up[0].Permission != "pull_requests: write" {
 			y.t.Errorf("asked %+v", y.up)
 		}
 		y.does = nil
-		y.Pass(y.ctx)
+		y.pass()
 		if got := y.words(); len(got) != 0 {
 			y.t.Errorf("before it is granted: %q", got)
 		}
-		y.write(func(tx *db.Tx) error { return RetryNow(tx, y.Hub, []string{"r1"}) })
-		y.Pass(y.ctx)
+		y.write(func(tx *db.Tx) error { return RetryNow(tx, []string{"r1"}) })
+		y.pass()
 		if got := y.words(); !slices.Equal(got, []string{"first"}) {
 			y.t.Errorf("after it is granted: %q", got)
 		}
 		y.does = func(string) error { return lacks }
 		y.put(say, "a", "second", ForRuns)
-		y.Pass(y.ctx)
-		y.wait(giveUp)
-		y.Pass(y.ctx)
+		y.pass()
+		y.wait(noAnswer)
+		y.pass()
 		if len(y.up) != 2 || len(y.ended) == 0 {
 			y.t.Errorf("given up: asked %+v, told %q", y.up, y.ended)
 		}

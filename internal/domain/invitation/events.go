@@ -11,9 +11,9 @@ var audience = event.Audience(policy.ReadAccount)
 
 // acceptedData is the data of acceptedEvent.
 type acceptedData struct {
-	Kind   string       `json:"kind" enum:"org_member,platform" doc:"what it was for"`
+	Kind   Kind         `json:"kind" doc:"what it was for"`
 	UserID string       `json:"user_id" doc:"who accepted it"`
-	Role   *policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"the role that it gave; null on a platform invitation"`
+	Role   *policy.Role `json:"role" doc:"the role that it gave; null on a platform invitation"`
 }
 
 // joiningData is the data of joiningEvent.

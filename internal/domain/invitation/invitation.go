@@ -21,11 +21,17 @@ import (
 	"yardmaster/internal/seal"
 )
 
+// Kind is what an invitation is for.
+type Kind string
+
 // Kinds of invitation.
 const (
-	OrgMember = "org_member"
-	Platform  = "platform"
+	OrgMember Kind = "org_member"
+	Platform  Kind = "platform"
 )
+
+// Values lists all kinds.
+func (Kind) Values() []string { return []string{string(OrgMember), string(Platform)} }
 
 // Statuses of an invitation. They follow from the times of its row.
 const (
@@ -45,10 +51,10 @@ const (
 type Invitation struct {
 	_          struct{}     `doc:"An offer to join an account, or the platform."`
 	ID         string       `json:"id" example:"inv_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the invitation, with the prefix inv_"`
-	Kind       string       `json:"kind" enum:"org_member,platform" doc:"org_member: into an account; platform: through the gate of the closed beta"`
+	Kind       Kind         `json:"kind" doc:"org_member: into an account; platform: through the gate of the closed beta"`
 	Email      *string      `json:"email" format:"email" doc:"the address it is for; null: it is for a login"`
 	Login      *string      `json:"login" example:"null" doc:"the login it is for, whether or not anybody has it; null: it is for an address"`
-	Role       *policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"member" doc:"role in the account; null on a platform invitation"`
+	Role       *policy.Role `json:"role" example:"member" doc:"role in the account; null on a platform invitation"`
 	Status     string       `json:"status" enum:"pending,accepted,revoked,expired" doc:"expired: nobody accepted it in time"`
 	InvitedBy  *string      `json:"invited_by" format:"uuid" doc:"id of the user who invited; null: a machine or the platform did"`
 	CreatedAt  time.Time    `json:"created_at" doc:"when it was first sent"`
@@ -78,7 +84,7 @@ type InvitationRevoked struct {
 type Acceptance struct {
 	_            struct{}      `doc:"What accepting an invitation granted." schema:"Acceptance"`
 	InvitationID string        `json:"invitation_id" example:"inv_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the invitation"`
-	Kind         string        `json:"kind" enum:"org_member,platform" doc:"what it was for"`
+	Kind         Kind          `json:"kind" doc:"what it was for"`
 	Granted      bool          `json:"granted" doc:"whether this call granted anything"`
 	Reason       *string       `json:"reason" enum:"already_accepted,revoked,expired,other_address,already_member,already_approved" example:"null" doc:"why nothing was granted; null when something was"`
 	Account      *JoinedTenant `json:"account" doc:"null for a platform invitation, and when nothing was granted"`
@@ -89,7 +95,7 @@ type JoinedTenant struct {
 	_     struct{}    `doc:"The account that was joined." schema:"JoinedTenant"`
 	ID    string      `json:"id" format:"uuid" doc:"id of the account"`
 	Login string      `json:"login" example:"acme" doc:"login of the account"`
-	Role  policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"member" doc:"role of the new member"`
+	Role  policy.Role `json:"role" example:"member" doc:"role of the new member"`
 }
 
 // Bundle is the grant that a platform invitation brings along besides access.
@@ -129,7 +135,7 @@ func New(n Needs) *Service {
 
 // Offer is the content of an invitation and its recipient.
 type Offer struct {
-	Kind      string
+	Kind      Kind
 	AccountID string      // of OrgMember
 	Role      policy.Role // of OrgMember
 	Email     string      // where the mail goes; empty: nobody is told

@@ -17,7 +17,7 @@ type MyInvitation struct {
 	_         struct{}    `doc:"An invitation that names the caller." schema:"MyInvitation"`
 	ID        string      `json:"id" example:"inv_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the invitation"`
 	Account   string      `json:"account" example:"acme" doc:"login of the account"`
-	Role      policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"member" doc:"the role that it gives"`
+	Role      policy.Role `json:"role" example:"member" doc:"the role that it gives"`
 	CreatedAt time.Time   `json:"created_at" doc:"when it was sent"`
 	ExpiresAt time.Time   `json:"expires_at" doc:"until when it can be accepted"`
 }

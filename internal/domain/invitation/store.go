@@ -13,7 +13,7 @@ const columns = `id, kind, account_id, email, login, user_id, role, bundle, invi
 
 type row struct {
 	ID         string
-	Kind       string
+	Kind       Kind
 	AccountID  *string
 	Email      string  // empty: it is for a login
 	Login      string  // empty: it is for an address
@@ -96,7 +96,7 @@ type openToArgs struct{ AccountID, UserID, Email string }
 // armArgs are the parameters of arm and armOnce.
 type armArgs struct {
 	ID        string
-	Kind      string
+	Kind      Kind
 	AccountID *string
 	Email     string
 	Login     string

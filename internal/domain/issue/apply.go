@@ -28,7 +28,7 @@ func (s *Service) HostChanged(ctx context.Context, r repo.Ref, e codehost.IssueC
 		return nil
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		if e.Action == "deleted" || e.Action == "transferred" {
+		if e.Action == codehost.ActionDeleted || e.Action == codehost.ActionTransferred {
 			known, ok, err := byNumber.Maybe(tx, tx.Account, r.ID, e.Issue.Number)
 			if err == nil && ok {
 				err = s.lose(tx, known.ID)
@@ -45,7 +45,7 @@ func (s *Service) HostChanged(ctx context.Context, r repo.Ref, e codehost.IssueC
 			return s.apply(tx, r, known, e, true)
 		case at == known.HostAt:
 			alike := same(known, r, e.Issue)
-			if alike && e.Action != "labeled" {
+			if alike && e.Action != codehost.ActionLabeled {
 				return nil
 			}
 			if !alike {
@@ -111,7 +111,8 @@ func (s *Service) consider(tx *db.Tx, r repo.Ref, to *row, e codehost.IssueChang
 	if !wanted || i.Author.Bot || i.Author.Own || e.By.Bot || e.By.Own {
 		return nil
 	}
-	labelled := e.Action == "labeled" && e.By.Login != "" && e.Label == r.Policy.Issues.Label && slices.Contains(i.Labels, e.Label)
+	labelled := e.Action == codehost.ActionLabeled && e.By.Login != "" && e.Label == r.Policy.Issues.Label &&
+		slices.Contains(i.Labels, e.Label)
 	anew := labelled && db.Micros(i.UpdatedAt) > to.LabelledAt
 	if anew {
 		to.LabelledAt = db.Micros(i.UpdatedAt)

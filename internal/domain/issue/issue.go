@@ -18,7 +18,6 @@ import (
 	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/event"
 	"yardmaster/internal/needs"
 )
 
@@ -111,7 +110,6 @@ type Question struct {
 type Needs struct {
 	DB          *db.DB
 	Due         *due.Kernel
-	Hub         *event.Hub
 	Hosts       *codehost.Hosts
 	Logger      *slog.Logger
 	Intents     *intent.Service

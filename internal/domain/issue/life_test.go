@@ -16,7 +16,7 @@ import (
 func (y *yard) filed(number int64) row {
 	y.t.Helper()
 	y.may["ann"] = codehost.PermitWrite
-	y.tells(event1("labeled", "ann", y.bug(number, "yardmaster")))
+	y.tells(event1(codehost.ActionLabeled, "ann", y.bug(number, "yardmaster")))
 	y.pass()
 	r, _ := y.at(number)
 	if r.Triage != Filed {
@@ -81,7 +81,7 @@ func TestLabelledAnew(t *testing.T) {
 	t.Parallel()
 	onBoth(t, labelled, func(y *yard) {
 		r := y.filed(1)
-		first := event1("labeled", "ann", y.bug(1, "yardmaster"))
+		first := event1(codehost.ActionLabeled, "ann", y.bug(1, "yardmaster"))
 		y.moved(Outcome{AskID: *r.AskID, Triage: Escalated, EscalationID: "question"})
 		y.tells(first)
 		y.pass()
@@ -89,17 +89,17 @@ func TestLabelledAnew(t *testing.T) {
 			y.t.Fatalf("a label that came twice: %+v", now)
 		}
 		y.now = y.now.Add(time.Hour)
-		byBot := event1("labeled", "bot", y.bug(1, "yardmaster"))
+		byBot := event1(codehost.ActionLabeled, "bot", y.bug(1, "yardmaster"))
 		byBot.By.Bot = true
 		y.tells(byBot)
 		edit := y.bug(1, "yardmaster", "x")
-		y.tells(event1("edited", "ann", edit))
+		y.tells(event1(codehost.ActionEdited, "ann", edit))
 		y.pass()
 		if now, _ := y.at(1); now.Triage != Escalated {
 			y.t.Fatalf("begun by a program, or an edit: %+v", now)
 		}
 		y.now = y.now.Add(time.Hour)
-		anew := event1("labeled", "ann", y.bug(1, "yardmaster", "yardmaster-escalated"))
+		anew := event1(codehost.ActionLabeled, "ann", y.bug(1, "yardmaster", "yardmaster-escalated"))
 		y.tells(anew)
 		y.tells(anew)
 		y.pass()
@@ -119,7 +119,7 @@ func TestLabelledAnew(t *testing.T) {
 			y.t.Errorf("said %q, %+v", y.said, last)
 		}
 		y.now = y.now.Add(time.Hour)
-		y.tells(event1("labeled", "ann", y.bug(1, "yardmaster")))
+		y.tells(event1(codehost.ActionLabeled, "ann", y.bug(1, "yardmaster")))
 		y.pass()
 		if len(y.asks) != 2 {
 			y.t.Error("an issue of which work came is triaged again")
@@ -133,10 +133,10 @@ func TestOpenedWithLabel(t *testing.T) {
 	t.Parallel()
 	onBoth(t, all, func(y *yard) {
 		i := y.bug(1, "yardmaster")
-		y.tells(event1("opened", "bob", i))
+		y.tells(event1(codehost.ActionOther, "bob", i))
 		y.pass()
 		y.moved(Outcome{AskID: "ask1", Triage: Escalated, EscalationID: "question"})
-		y.tells(event1("labeled", "bob", i))
+		y.tells(event1(codehost.ActionLabeled, "bob", i))
 		y.pass()
 		if r, _ := y.at(1); r.Triage != Escalated || len(y.asks) != 1 {
 			y.t.Errorf("%+v, %d asks", r, len(y.asks))
@@ -168,7 +168,7 @@ func TestFollow(t *testing.T) {
 		y.moved(Outcome{AskID: "mine", Triage: Dropped})
 		closed := y.bug(1, "yardmaster")
 		closed.Open, closed.UpdatedAt = false, y.now.Add(time.Minute)
-		y.tells(event1("closed", "ann", closed))
+		y.tells(event1(codehost.ActionOther, "ann", closed))
 		if _, err := ref(); fault.From(err).Slug != "issue-closed" {
 			y.t.Errorf("closed: %v", err)
 		}
@@ -181,10 +181,10 @@ func TestReadingStaysDue(t *testing.T) {
 	onBoth(t, labelled, func(y *yard) {
 		y.webhooks = []string{"coder"}
 		i := y.bug(1)
-		y.tells(event1("opened", "bob", i))
+		y.tells(event1(codehost.ActionOther, "bob", i))
 		tie := i
 		tie.Title = "Tie"
-		y.tells(event1("edited", "bob", tie))
+		y.tells(event1(codehost.ActionEdited, "bob", tie))
 		y.there[1] = tie
 		r, _ := y.at(1)
 		if _, err := y.handoff(y.ctx(), handoffIn{ID: r.ID, Reason: "x", WebhookRef: new("coder")}); err != nil {
@@ -213,7 +213,7 @@ func TestHandedOffByPolicy(t *testing.T) {
 		opened := func(number int64, by string) row {
 			i := y.bug(number)
 			i.Author.Login = by
-			y.tells(event1("opened", by, i))
+			y.tells(event1(codehost.ActionOther, by, i))
 			y.pass()
 			r, _ := y.at(number)
 			return r
@@ -252,7 +252,7 @@ func TestHandoffMoves(t *testing.T) {
 	t.Parallel()
 	onBoth(t, labelled, func(y *yard) {
 		y.webhooks = []string{"coder"}
-		y.tells(event1("opened", "bob", y.bug(1)))
+		y.tells(event1(codehost.ActionOther, "bob", y.bug(1)))
 		r, _ := y.at(1)
 		shown := func() *HandoffView {
 			out, err := y.get(y.ctx(), idIn{ID: r.ID})
@@ -336,12 +336,12 @@ func TestLabelIsWaitedFor(t *testing.T) {
 		y.pass()
 		opened := i
 		opened.Labels = nil
-		y.tells(event1("opened", "bob", opened))
+		y.tells(event1(codehost.ActionOther, "bob", opened))
 		y.pass()
 		if r, _ := y.at(1); r.AskID != nil || !r.Reading || !r.Filing {
 			y.t.Fatalf("before the label's delivery: %+v", r)
 		}
-		y.tells(event1("labeled", "ann", i))
+		y.tells(event1(codehost.ActionLabeled, "ann", i))
 		y.pass()
 		if r, _ := y.at(1); r.AskID == nil || !y.asks[*r.AskID].Trusted || r.Reading {
 			y.t.Errorf("after it: %+v of %+v", r, y.asks)

@@ -159,9 +159,10 @@ func onBoth(t *testing.T, policyFile string, fn func(*yard)) {
 func (y *yard) node(d *db.DB) *Service {
 	hosts := codehost.NewHosts(map[string]codehost.Sides{"elsewhere": {Host: &builtin.Host{}, Forge: y}})
 	hub, log := event.NewHub(), slog.New(slog.DiscardHandler)
+	intents := intent.New(intent.Needs{DB: d, Due: duetest.New(d, hub), Hosts: hosts, Logger: log})
+	intent.LineMoved.On(d, intents.FollowLine)
 	return New(Needs{
-		DB: d, Due: duetest.New(d, hub), Hub: hub, Hosts: hosts, Logger: log, Asks: y, Webhooks: y, Escalations: y,
-		Intents: intent.New(intent.Needs{DB: d, Hub: hub, Hosts: hosts, Logger: log}),
+		DB: d, Due: duetest.New(d, hub), Hosts: hosts, Logger: log, Asks: y, Webhooks: y, Escalations: y, Intents: intents,
 	})
 }
 
@@ -193,7 +194,7 @@ func (y *yard) tells(e codehost.IssueChanged) {
 	}
 }
 
-func (y *yard) pass() { duetest.Pass(y.ctx(), y.t, y.Due); y.Intents.Pass(y.ctx()) }
+func (y *yard) pass() { duetest.Pass(y.ctx(), y.t, y.Due); duetest.Pass(y.ctx(), y.t, y.Intents.Due) }
 
 // at is an issue as it is recorded.
 func (y *yard) at(number int64) (r row, ok bool) {
@@ -213,9 +214,9 @@ func (y *yard) bug(number int64, labels ...string) codehost.Issue {
 	}
 }
 
-func event1(action, by string, i codehost.Issue) codehost.IssueChanged {
+func event1(action codehost.Action, by string, i codehost.Issue) codehost.IssueChanged {
 	e := codehost.IssueChanged{Happening: codehost.Happening{Action: action, By: codehost.User{Login: by}, At: i.UpdatedAt}, Issue: i}
-	if action == "labeled" {
+	if action == codehost.ActionLabeled {
 		e.Label = "yardmaster"
 	}
 	return e

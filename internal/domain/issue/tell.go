@@ -34,7 +34,7 @@ type (
 // tell has something said about an issue at its host.
 func (s *Service) tell(tx *db.Tx, r repo.Ref, i row, a tellArgs) error {
 	a.Number = i.number()
-	_, err := tellAtHost.Put(tx, s.Hub, intent.Want[tellArgs]{Repo: r, Object: i.ID, Rank: intent.ForRecord, Args: a})
+	_, err := tellAtHost.Put(tx, intent.Want[tellArgs]{Repo: r, Object: i.ID, Rank: intent.ForRecord, Args: a})
 	return err
 }
 
@@ -65,7 +65,7 @@ func (teller) Done(*db.Tx, intent.Call[tellArgs], codehost.Comment, error) error
 
 // Request asks the host of a repository of tx.Account to open an issue, and answers the id
 // that the issue has here.
-func Request(tx *db.Tx, hub *event.Hub, r repo.Ref, title, body string, labels []string) (issueID string, err error) {
+func Request(tx *db.Tx, r repo.Ref, title, body string, labels []string) (issueID string, err error) {
 	issueID = id.New()
 	title, body = clip(oneLine(title), maxTitle), clip(body, maxBody)
 	if labels == nil {
@@ -77,7 +77,7 @@ func Request(tx *db.Tx, hub *event.Hub, r repo.Ref, title, body string, labels [
 	}); err != nil {
 		return "", err
 	}
-	if _, err := openAtHost.Put(tx, hub, intent.Want[openArgs]{
+	if _, err := openAtHost.Put(tx, intent.Want[openArgs]{
 		Repo: r, Object: issueID, Rank: intent.ForPeople, Args: openArgs{title, body, labels},
 	}); err != nil {
 		return "", err

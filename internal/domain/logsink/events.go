@@ -2,6 +2,7 @@ package logsink
 
 import (
 	"yardmaster/internal/event"
+	"yardmaster/internal/llm/sink"
 	"yardmaster/internal/policy"
 )
 
@@ -10,8 +11,8 @@ var audience = event.Audience(policy.ReadAccount)
 
 // setData is the data of setEvent.
 type setData struct {
-	Kind string `json:"kind" enum:"https,otlp,s3" doc:"how copies are sent"`
-	URL  string `json:"url" doc:"their address, masked"`
+	Kind sink.Kind `json:"kind" doc:"how copies are sent"`
+	URL  string    `json:"url" doc:"their address, masked"`
 }
 
 // The events of sinks. Their object is the account.

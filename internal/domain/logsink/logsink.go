@@ -50,7 +50,7 @@ type LogSink struct {
 // LogSinkConfig is the sink of an account, without its secrets.
 type LogSinkConfig struct {
 	_          struct{}   `doc:"A sink, without its secrets." schema:"LogSinkConfig"`
-	Kind       string     `json:"kind" enum:"https,otlp,s3" doc:"how copies are sent"`
+	Kind       sink.Kind  `json:"kind" doc:"how copies are sent"`
 	URL        string     `json:"url" example:"https://collector.example.com/…" doc:"its address, masked"`
 	Headers    []string   `json:"headers" example:"[\"Authorization\"]" doc:"names of the headers that are sent"`
 	Sent       int64      `json:"sent" doc:"calls that it has taken since it was set; counts are some seconds late"`

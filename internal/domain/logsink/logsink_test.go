@@ -318,7 +318,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
 		}
 		y.answers(away)
-		for _, kind := range []string{sink.HTTPS, sink.OTLP, sink.S3} {
+		for _, kind := range []sink.Kind{sink.HTTPS, sink.OTLP, sink.S3} {
 			in := setIn{Kind: kind, URL: y.url + "/bucket"}
 			if kind == sink.S3 {
 				in.Access, in.Secret = "id", "secret-of-it"

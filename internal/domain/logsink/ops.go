@@ -65,7 +65,7 @@ func show(tx *db.Tx) (out LogSink, err error) {
 }
 
 type setIn struct {
-	Kind    string            `json:"kind" enum:"https,otlp,s3" doc:"https: POST, a JSON object a line; otlp: spans as JSON; s3: an object a batch"`
+	Kind    sink.Kind         `json:"kind" doc:"https: POST, a JSON object a line; otlp: spans as JSON; s3: an object a batch"`
 	URL     string            `json:"url" minLength:"1" maxLength:"1000" format:"uri" example:"https://collector.example.com/in" doc:"of s3: the endpoint, the bucket and a prefix of keys; otlp without a path: /v1/traces is added"`
 	Headers map[string]string `json:"headers,omitempty" maxItems:"20" maxLength:"4000" example:"{\"Authorization\":\"Bearer example\"}" doc:"sent with each batch; not for s3"`
 	Region  string            `json:"region,omitempty" maxLength:"50" doc:"of s3; us-east-1 unless given"`

@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/llm/sink"
 	"yardmaster/internal/seal/keys"
 )
 
 type row struct {
 	AccountID   string
-	Kind        string
+	Kind        sink.Kind
 	Masked      string
 	HeaderNames db.JSON[[]string]
 	Sealed      string
@@ -41,11 +42,12 @@ var (
 
 // putArgs are the parameters of put.
 type putArgs struct {
-	AccountID, Kind, Masked string
-	HeaderNames             db.JSON[[]string]
-	Sealed                  string
-	ProbedAt                time.Time
-	Now                     time.Time
+	AccountID, Masked string
+	Kind              sink.Kind
+	HeaderNames       db.JSON[[]string]
+	Sealed            string
+	ProbedAt          time.Time
+	Now               time.Time
 }
 
 // countArgs are the parameters of count.

@@ -10,19 +10,19 @@ var audience = event.Audience(policy.ReadAccount)
 
 // RoleChanged is the data of RoleChangedEvent.
 type RoleChanged struct {
-	PreviousRole policy.Role `json:"previous_role" enum:"viewer,member,admin,owner" doc:"the role before"`
-	Role         policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"the role from now on"`
+	PreviousRole policy.Role `json:"previous_role" doc:"the role before"`
+	Role         policy.Role `json:"role" doc:"the role from now on"`
 }
 
 // The data of the other events.
 type (
 	roleData struct {
-		Role policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"role of the member, or of the former one"`
+		Role policy.Role `json:"role" doc:"role of the member, or of the former one"`
 	}
 	invitedData struct {
 		Email string      `json:"email" doc:"the address that the invitation is for; empty: it is for a login"`
 		Login string      `json:"login,omitempty" doc:"the login that the invitation is for, whether or not anybody has it"`
-		Role  policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"the role that it gives"`
+		Role  policy.Role `json:"role" doc:"the role that it gives"`
 	}
 )
 

@@ -21,7 +21,7 @@ type OrgMember struct {
 	Login     string      `json:"login" example:"ada" doc:"login of the user"`
 	Name      string      `json:"name" example:"Ada Lovelace" doc:"as they call themselves"`
 	AvatarURL string      `json:"avatar_url" example:"https://example.com/ada.png" doc:"address of their picture; empty without one"`
-	Role      policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"what they may do in the account"`
+	Role      policy.Role `json:"role" doc:"what they may do in the account"`
 	JoinedAt  time.Time   `json:"joined_at" doc:"when they became a member"`
 }
 

@@ -129,7 +129,7 @@ func (s *Service) list(ctx context.Context, _ op.None) (op.Page[OrgMember], erro
 type inviteIn struct {
 	Login string      `json:"login,omitempty" maxLength:"39" pattern:"^[A-Za-z0-9-]+$" says:"must be a login: letters, digits and hyphens" example:"ada" doc:"login of a registered user; this or email"`
 	Email string      `json:"email,omitempty" maxLength:"254" format:"email" doc:"address of anybody, who is sent a link; this or login"`
-	Role  policy.Role `json:"role,omitempty" enum:"viewer,member,admin,owner" doc:"what they may do; member unless given"`
+	Role  policy.Role `json:"role,omitempty" doc:"what they may do; member unless given"`
 }
 
 func (s *Service) invite(ctx context.Context, in inviteIn) (out Invited, err error) {
@@ -248,7 +248,7 @@ func (s *Service) send(tx *db.Tx, offer invitation.Offer, role policy.Role) (out
 
 type setRoleIn struct {
 	UserID string      `json:"userId" format:"uuid" doc:"id of the member"`
-	Role   policy.Role `json:"role" enum:"viewer,member,admin,owner" doc:"what they may do from now on"`
+	Role   policy.Role `json:"role" doc:"what they may do from now on"`
 }
 
 // member returns the member whom a write concerns, and whether they are the only

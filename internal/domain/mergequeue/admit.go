@@ -67,7 +67,7 @@ func (s *Service) enter(tx *db.Tx, r repo.Ref, m Item, kind string) error {
 	}
 	s.Hub.Notify(tx, event.PullTopic)
 	if kind == Host {
-		if _, err := enterHost.Put(tx, s.Hub, intent.Want[hostArgs]{
+		if _, err := enterHost.Put(tx, intent.Want[hostArgs]{
 			Repo: r, Object: m.PRID, Rank: intent.ForPeople, Args: hostArgs{EntryID: e.ID, Number: m.Number, HeadSHA: m.HeadSHA},
 		}); err != nil {
 			return err

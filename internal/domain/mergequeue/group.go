@@ -83,7 +83,7 @@ func (s *Service) Grouped(ctx context.Context, r repo.Ref, base, sha string, num
 }
 
 func (s *Service) report(tx *db.Tx, r repo.Ref, c codehost.OwnCheck) error {
-	_, err := groupCheck.Put(tx, s.Hub, intent.Want[codehost.OwnCheck]{
+	_, err := groupCheck.Put(tx, intent.Want[codehost.OwnCheck]{
 		Repo: r, Object: c.SHA + "/" + c.Name, Rank: intent.ForRuns, Args: c,
 	})
 	return err

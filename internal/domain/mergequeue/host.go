@@ -95,7 +95,7 @@ func (leaver) Done(*db.Tx, intent.Call[hostArgs], struct{}, error) error { retur
 
 // takeOut has a pull request taken out of the queue of its host.
 func (s *Service) takeOut(tx *db.Tx, r repo.Ref, prID string, a hostArgs) error {
-	_, err := leaveHost.Put(tx, s.Hub, intent.Want[hostArgs]{Repo: r, Object: prID, Rank: intent.ForPeople, Args: a})
+	_, err := leaveHost.Put(tx, intent.Want[hostArgs]{Repo: r, Object: prID, Rank: intent.ForPeople, Args: a})
 	return err
 }
 
@@ -116,20 +116,20 @@ func (s *Service) Seen(tx *db.Tx, r repo.Ref, prID string, at codehost.QueueEntr
 	if e.State != Queued || tx.Now.Sub(e.ChangedAt) < forgiven {
 		return nil
 	}
-	return s.expelled(tx, r, e, "")
+	return s.expelled(tx, r, e, codehost.ExitUnsaid, "")
 }
 
-// Expelled tells that the host of a pull request took it out of its queue. reason is the
-// host's own word, such as CI_FAILURE.
-func (s *Service) Expelled(tx *db.Tx, r repo.Ref, prID, reason string) error {
+// Expelled tells that the host of a pull request took it out of its queue. says is the host's own
+// word for why, such as CI_FAILURE, for people.
+func (s *Service) Expelled(tx *db.Tx, r repo.Ref, prID string, why codehost.Exit, says string) error {
 	e, known, err := entryOfPull.Maybe(tx, prID)
 	if err != nil || !known || e.Kind != Host || e.State != Queued {
 		return err
 	}
-	return s.expelled(tx, r, e, reason)
+	return s.expelled(tx, r, e, why, says)
 }
 
-func (s *Service) expelled(tx *db.Tx, r repo.Ref, e entryRow, reason string) error {
+func (s *Service) expelled(tx *db.Tx, r repo.Ref, e entryRow, exit codehost.Exit, says string) error {
 	failed := Result{}
 	if e.GroupSHA != "" {
 		var err error
@@ -137,25 +137,25 @@ func (s *Service) expelled(tx *db.Tx, r repo.Ref, e entryRow, reason string) err
 			return err
 		}
 	}
-	switch reason {
-	case "MERGE", "ALREADY_MERGED": // the pull request itself tells of its merge
+	switch exit {
+	case codehost.ExitMerged: // the pull request itself tells of its merge
 		return nil
-	case "MERGE_CONFLICT":
+	case codehost.ExitConflict:
 		return s.refuse(tx, e, ByConflict, "it conflicts with what is before it in the merge queue of the code host", "")
-	case "CI_FAILURE", "CI_TIMEOUT":
+	case codehost.ExitFailed, codehost.ExitSlow:
 		why := "its checks failed in the merge queue of the code host"
-		if reason == "CI_TIMEOUT" {
+		if exit == codehost.ExitSlow {
 			why = "its checks took too long in the merge queue of the code host"
 		}
 		if failed.Why != "" {
 			why += "; " + failed.Why
 		}
 		return s.refuse(tx, e, ByCheck, why, failed.Log)
-	case "":
+	case codehost.ExitUnsaid:
 		if failed.State == CheckFailed {
 			return s.refuse(tx, e, ByCheck, "its checks failed in the merge queue of the code host; "+failed.Why, failed.Log)
 		}
-		reason = "no reason was told"
+		says = "no reason was told"
 	}
-	return s.refuse(tx, e, ByPerson, "it was taken out of the merge queue of the code host: "+reason, "")
+	return s.refuse(tx, e, ByPerson, "it was taken out of the merge queue of the code host: "+says, "")
 }

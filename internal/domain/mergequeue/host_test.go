@@ -1,6 +1,7 @@
 package mergequeue
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -87,12 +88,13 @@ func TestQueueOfHost(t *testing.T) {
 		if _, in := y.place(a); in || y.rejected[a.pr] != ByCheck {
 			t.Errorf("thrown out: %v", y.rejected)
 		}
-		for word, want := range map[string]string{
-			"CI_FAILURE": ByCheck, "CI_TIMEOUT": ByCheck, "MERGE_CONFLICT": ByConflict, "MANUAL": ByPerson, "BRANCH_PROTECTIONS": ByPerson,
-			"MERGE": "",
+		for exit, want := range []string{
+			codehost.ExitUnsaid: ByPerson, codehost.ExitOther: ByPerson, codehost.ExitMerged: "", codehost.ExitConflict: ByConflict,
+			codehost.ExitFailed: ByCheck, codehost.ExitSlow: ByCheck,
 		} {
+			word := fmt.Sprint("exit ", exit)
 			o := y.enter(word, codehost.QueueEntry{Position: 1}, nil)
-			y.write(func(tx *db.Tx) error { return y.nodes[0].Expelled(tx, y.repo, o.pr, word) })
+			y.write(func(tx *db.Tx) error { return y.nodes[0].Expelled(tx, y.repo, o.pr, codehost.Exit(exit), word) })
 			y.nodes[0].Pass(y.ctx())
 			if _, in := y.place(o); y.rejected[o.pr] != want || in != (want == "") {
 				t.Errorf("%s: thrown out as %q, in the queue %t", word, y.rejected[o.pr], in)

@@ -17,6 +17,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -191,7 +192,7 @@ func (y *yard) begin(repoID string) {
 	for i := range y.nodes {
 		hosts := codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: y.forge, Forge: builtin.Forge{}}})
 		hub, log := event.NewHub(), slog.New(slog.DiscardHandler)
-		y.intents[i] = intent.New(intent.Needs{DB: y.db, Hub: hub, Hosts: hosts, Logger: log})
+		y.intents[i] = intent.New(intent.Needs{DB: y.db, Due: duetest.New(y.db, hub), Hosts: hosts, Logger: log})
 		y.nodes[i] = New(Needs{
 			DB: y.db, Hub: hub, Hosts: hosts, Logger: log, Orders: y, Checks: y, Intents: y.intents[i],
 			Bot: codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},

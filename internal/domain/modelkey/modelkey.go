@@ -28,11 +28,17 @@ import (
 	"yardmaster/internal/seal"
 )
 
-// Kinds of keys, by how calls are paid: each call, or a subscription.
+// Kind is how calls over a key are paid: each call, or a subscription.
+type Kind string
+
+// Kinds of keys.
 const (
-	Metered      = "metered"
-	Subscription = "subscription"
+	Metered      Kind = "metered"
+	Subscription Kind = "subscription"
 )
+
+// Values lists both kinds.
+func (Kind) Values() []string { return []string{string(Metered), string(Subscription)} }
 
 // Statuses of a key.
 const (
@@ -49,7 +55,7 @@ type BillingKey struct {
 	Label          string       `json:"label" example:"Team key" doc:"name to tell it by"`
 	Masked         string       `json:"masked" example:"…4f2a" doc:"its last characters, to tell it by"`
 	BaseURL        *string      `json:"base_url" format:"uri" example:"null" doc:"address of the provider compatible; null for the others"`
-	Kind           string       `json:"kind" enum:"metered,subscription" doc:"metered: each call costs; subscription: calls are paid for otherwise"`
+	Kind           Kind         `json:"kind" doc:"metered: each call costs; subscription: calls are paid for otherwise"`
 	Capacity       *int64       `json:"capacity" example:"8" doc:"calls at once over the key, over all nodes together; further ones go over another key or wait; null: no limit is known"`
 	Priority       int64        `json:"priority" example:"100" doc:"the lowest is used first"`
 	Status         string       `json:"status" enum:"unverified,ok,failing" example:"ok" doc:"unverified, ok or failing; one that is failing is used where no other fits, and is ok once it works"`

@@ -115,7 +115,7 @@ func (in secretIn) route() llm.Route {
 // useIn is how a key is to be used.
 type useIn struct {
 	Label    string `json:"label,omitempty" maxLength:"100" example:"Team key" doc:"name to tell it by; left out: the provider's name"`
-	Kind     string `json:"kind,omitempty" enum:"metered,subscription" doc:"metered: each call costs; subscription: calls are paid for otherwise; metered unless given"`
+	Kind     Kind   `json:"kind,omitempty" doc:"metered: each call costs; subscription: calls are paid for otherwise; metered unless given"`
 	Capacity *int64 `json:"capacity,omitempty" minimum:"1" maximum:"256" example:"8" doc:"calls at once over it, of all nodes together; further ones go over another key or wait; left out: no limit is known"`
 	Priority *int64 `json:"priority,omitempty" minimum:"0" maximum:"10000" doc:"the lowest is used first; 100 unless given"`
 }

@@ -21,7 +21,7 @@ type row struct {
 	BaseURL        string `db:"base_url"`
 	Masked         string
 	Sealed         string
-	Kind           string
+	Kind           Kind
 	Capacity       *int64
 	Priority       int64
 	Status         string
@@ -104,11 +104,12 @@ type replaceArgs struct{ AccountID, ID, Sealed, Masked string }
 
 // insertArgs are the parameters of insert.
 type insertArgs struct {
-	ID, AccountID, UserID, Provider, Label, BaseURL, Masked, Sealed, Kind string
-	Capacity                                                              *int64
-	Priority                                                              int64
-	CreatedAt                                                             time.Time
-	Price                                                                 *db.JSON[llm.Price]
+	ID, AccountID, UserID, Provider, Label, BaseURL, Masked, Sealed string
+	Kind                                                            Kind
+	Capacity                                                        *int64
+	Priority                                                        int64
+	CreatedAt                                                       time.Time
+	Price                                                           *db.JSON[llm.Price]
 }
 
 func (r row) wire() BillingKey {

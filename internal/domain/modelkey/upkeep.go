@@ -179,12 +179,12 @@ func (s *Service) change(ctx context.Context, user, keyID string, fn func(*db.Tx
 // use changes what a key of a pool is used for, and records it if that is another use.
 func (s *Service) use(ctx context.Context, user, keyID string, set func(*keyUseData)) (BillingKey, error) {
 	return s.change(ctx, user, keyID, func(tx *db.Tx, r row) error {
-		to := keyUseData{Kind: r.Kind, Capacity: r.Capacity, Priority: r.Priority}
+		to := keyUseData{Kind: string(r.Kind), Capacity: r.Capacity, Priority: r.Priority}
 		set(&to)
-		if r.Kind == to.Kind && r.Priority == to.Priority && sameCapacity(r.Capacity, to.Capacity) {
+		if string(r.Kind) == to.Kind && r.Priority == to.Priority && sameCapacity(r.Capacity, to.Capacity) {
 			return nil
 		}
-		r.Kind, r.Capacity, r.Priority = to.Kind, to.Capacity, to.Priority
+		r.Kind, r.Capacity, r.Priority = Kind(to.Kind), to.Capacity, to.Priority
 		if _, err := setUse.Exec(tx, r); err != nil {
 			return err
 		}
@@ -196,12 +196,12 @@ func sameCapacity(a, b *int64) bool { return a == b || a != nil && b != nil && *
 
 type kindIn struct {
 	ID   string `json:"id" format:"uuid" doc:"id of the key"`
-	Kind string `json:"kind" enum:"metered,subscription" doc:"metered: each call costs; subscription: calls are paid for otherwise"`
+	Kind Kind   `json:"kind" doc:"metered: each call costs; subscription: calls are paid for otherwise"`
 }
 
 func (s *Service) kindSet(of whose) func(context.Context, kindIn) (BillingKey, error) {
 	return func(ctx context.Context, in kindIn) (BillingKey, error) {
-		return s.use(ctx, of(ctx), in.ID, func(to *keyUseData) { to.Kind = in.Kind })
+		return s.use(ctx, of(ctx), in.ID, func(to *keyUseData) { to.Kind = string(in.Kind) })
 	}
 }
 

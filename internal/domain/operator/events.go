@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 )
@@ -15,8 +16,8 @@ var (
 // The data of events.
 type (
 	tierSetData struct {
-		From string `json:"from" enum:"free,team,self_hosted,oss_verified" doc:"what the account was entitled to before"`
-		To   string `json:"to" enum:"free,team,self_hosted,oss_verified" doc:"what it is entitled to from now on"`
+		From people.Tier `json:"from" doc:"what the account was entitled to before"`
+		To   people.Tier `json:"to" doc:"what it is entitled to from now on"`
 	}
 	seatsSetData struct {
 		From int64 `json:"from" doc:"how many AI developers the account paid for before"`

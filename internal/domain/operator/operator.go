@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/account"
 	"yardmaster/internal/domain/grant"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/policy"
@@ -57,16 +58,16 @@ type Disk struct {
 
 // OrgSummary is an account as operators list it.
 type OrgSummary struct {
-	_         struct{}  `doc:"An account as operators list it." schema:"OrgSummary"`
-	ID        string    `json:"id" format:"uuid" doc:"id of the account"`
-	Login     string    `json:"login" example:"acme" doc:"its name"`
-	Kind      string    `json:"kind" enum:"organization,user" doc:"user: one person's own"`
-	Tier      string    `json:"tier" enum:"free,team,self_hosted,oss_verified" doc:"what it is entitled to"`
-	Seats     int64     `json:"seats" example:"2" doc:"AI developers of its own: paid for or given, or, on the tier self_hosted, come with the server"`
-	Members   int64     `json:"members" example:"5" doc:"how many people belong to it"`
-	FreeDevs  int64     `json:"free_devs" doc:"AI developers by active grants to the account, or to an owner who has no older account, on top of the seats"`
-	Billing   *string   `json:"billing" enum:"paying,comped,paused" example:"null" doc:"paused: neither seats nor free AI developers, so that nothing runs; comped: a verified open-source project, or what it has was given, whether or not the server's own seats (tier self_hosted) come with it; paying: seats of the tier free or team; null: seats of the server and nothing else"`
-	CreatedAt time.Time `json:"created_at" doc:"when it was made"`
+	_         struct{}    `doc:"An account as operators list it." schema:"OrgSummary"`
+	ID        string      `json:"id" format:"uuid" doc:"id of the account"`
+	Login     string      `json:"login" example:"acme" doc:"its name"`
+	Kind      people.Kind `json:"kind" doc:"user: one person's own"`
+	Tier      people.Tier `json:"tier" doc:"what it is entitled to"`
+	Seats     int64       `json:"seats" example:"2" doc:"AI developers of its own: paid for or given, or, on the tier self_hosted, come with the server"`
+	Members   int64       `json:"members" example:"5" doc:"how many people belong to it"`
+	FreeDevs  int64       `json:"free_devs" doc:"AI developers by active grants to the account, or to an owner who has no older account, on top of the seats"`
+	Billing   *string     `json:"billing" enum:"paying,comped,paused" example:"null" doc:"paused: neither seats nor free AI developers, so that nothing runs; comped: a verified open-source project, or what it has was given, whether or not the server's own seats (tier self_hosted) come with it; paying: seats of the tier free or team; null: seats of the server and nothing else"`
+	CreatedAt time.Time   `json:"created_at" doc:"when it was made"`
 }
 
 // RosterMember is a member as operators see them.
@@ -75,7 +76,7 @@ type RosterMember struct {
 	UserID string      `json:"user_id" format:"uuid" doc:"id of the user"`
 	Login  string      `json:"login" example:"ada" doc:"login of the user"`
 	Name   string      `json:"name" example:"Ada Lovelace" doc:"as they call themselves"`
-	Role   policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"owner" doc:"their role in the account"`
+	Role   policy.Role `json:"role" example:"owner" doc:"their role in the account"`
 }
 
 // OrgDetail is one account as operators see it.
@@ -103,8 +104,8 @@ type UserOrg struct {
 	_         struct{}    `doc:"An account that a person belongs to." schema:"UserOrg"`
 	AccountID string      `json:"account_id" format:"uuid" doc:"id of the account"`
 	Login     string      `json:"login" example:"acme" doc:"login of the account"`
-	Kind      string      `json:"kind" enum:"organization,user" doc:"user: one person's own"`
-	Role      policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"owner" doc:"the person's role in it"`
+	Kind      people.Kind `json:"kind" doc:"user: one person's own"`
+	Role      policy.Role `json:"role" example:"owner" doc:"the person's role in it"`
 }
 
 // UserDetail is one person as operators see them.
@@ -121,8 +122,8 @@ type RoleChange struct {
 	_            struct{}    `doc:"What became of a member's role." schema:"RoleChange"`
 	AccountID    string      `json:"account_id" format:"uuid" doc:"id of the account"`
 	UserID       string      `json:"user_id" format:"uuid" doc:"id of the member"`
-	Role         policy.Role `json:"role" enum:"viewer,member,admin,owner" example:"admin" doc:"the role after the call"`
-	PreviousRole policy.Role `json:"previous_role" enum:"viewer,member,admin,owner" example:"member" doc:"the role before it"`
+	Role         policy.Role `json:"role" example:"admin" doc:"the role after the call"`
+	PreviousRole policy.Role `json:"previous_role" example:"member" doc:"the role before it"`
 	Changed      bool        `json:"changed" doc:"false: the member had that role"`
 }
 

@@ -185,9 +185,9 @@ func (s *Service) user(ctx context.Context, in idIn) (out UserDetail, err error)
 }
 
 type roleIn struct {
-	ID     string `json:"id" format:"uuid" doc:"id of the account"`
-	UserID string `json:"userId" format:"uuid" doc:"id of the member"`
-	Role   string `json:"role" enum:"viewer,member,admin,owner" doc:"the role they are to have"`
+	ID     string      `json:"id" format:"uuid" doc:"id of the account"`
+	UserID string      `json:"userId" format:"uuid" doc:"id of the member"`
+	Role   policy.Role `json:"role" doc:"the role they are to have"`
 }
 
 func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err error) {
@@ -210,9 +210,9 @@ func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err e
 		out = RoleChange{
 			AccountID:    in.ID,
 			UserID:       in.UserID,
-			Role:         policy.Role(in.Role),
+			Role:         in.Role,
 			PreviousRole: was,
-			Changed:      string(was) != in.Role,
+			Changed:      was != in.Role,
 		}
 		if !out.Changed {
 			return nil
@@ -220,7 +220,7 @@ func (s *Service) setRole(ctx context.Context, in roleIn) (out RoleChange, err e
 		if out.PreviousRole == policy.Owner && len(owners) < 2 {
 			return fault.Reason("last_owner", "The account would have no owner left.")
 		}
-		if err := people.SetRole(tx, in.ID, in.UserID, policy.Role(in.Role)); err != nil {
+		if err := people.SetRole(tx, in.ID, in.UserID, in.Role); err != nil {
 			return err
 		}
 		if err := event.RightsChanged.Send(tx, in.UserID); err != nil {
@@ -276,9 +276,9 @@ func change[T any](
 }
 
 type tierIn struct {
-	ID      string `json:"id" format:"uuid" doc:"id of the account"`
-	Tier    string `json:"tier" enum:"free,team,self_hosted,oss_verified" doc:"what it is to be entitled to"`
-	Confirm bool   `json:"confirm" doc:"must be true"`
+	ID      string      `json:"id" format:"uuid" doc:"id of the account"`
+	Tier    people.Tier `json:"tier" doc:"what it is to be entitled to"`
+	Confirm bool        `json:"confirm" doc:"must be true"`
 }
 
 func (s *Service) setTier(ctx context.Context, in tierIn) (OrgDetail, error) {

@@ -22,20 +22,28 @@ const (
 	noted = 1000           // thousandths, in which objectives are written
 )
 
+// Grade is how well something goes.
+type Grade string
+
 // Grades of an objective.
 const (
-	gradeOK      = "ok"
-	gradeWarn    = "warn"
-	gradeBad     = "bad"
-	gradeNoData  = "no_data"
-	gradeUnknown = "unknown" // the caller may not know
+	gradeOK      Grade = "ok"
+	gradeWarn    Grade = "warn"
+	gradeBad     Grade = "bad"
+	gradeNoData  Grade = "no_data"
+	gradeUnknown Grade = "unknown" // of the key pool alone: the caller may not know
 )
+
+// Values lists the grades of an objective.
+func (Grade) Values() []string {
+	return []string{string(gradeOK), string(gradeWarn), string(gradeBad), string(gradeNoData)}
+}
 
 // Health is how well a repository does.
 type Health struct {
 	_          struct{}    `doc:"How well a repository does, objective by objective." schema:"RepoHealth"`
 	Repo       string      `json:"repo" doc:"owner/name"`
-	Status     string      `json:"status" enum:"ok,warn,bad,no_data" doc:"the worst of the objectives and the key pool"`
+	Status     Grade       `json:"status" doc:"the worst of the objectives and the key pool"`
 	WindowDays int         `json:"window_days" example:"7" doc:"length of the window, in days of 24 hours"`
 	SLOs       []SLO       `json:"slos" doc:"the objectives, always all of them"`
 	KeyPool    PoolHealth  `json:"key_pool" doc:"the keys of model providers, now"`
@@ -47,7 +55,7 @@ type SLO struct {
 	_      struct{}  `doc:"An objective, graded: n of d went well." schema:"HealthSLO"`
 	ID     string    `json:"id" enum:"tasks_succeed,runs_succeed,checks_pass,prs_merged,merges_stand,merged_in_a_day,answered_in_a_day,queue_moves" doc:"which"`
 	Means  string    `json:"means" example:"tasks that ended, and were not cancelled, did not fail" doc:"what n of d is"`
-	Status string    `json:"status" enum:"ok,warn,bad,no_data" doc:"ok and warn from the rates given here, else bad; with d below 5 at worst warn; no_data: d is 0"`
+	Status Grade     `json:"status" doc:"ok and warn from the rates given here, else bad; with d below 5 at worst warn; no_data: d is 0"`
 	N      int64     `json:"n" example:"18" doc:"went well"`
 	D      int64     `json:"d" example:"20" doc:"of so many"`
 	OK     float64   `json:"ok_from" example:"0.9" doc:"rate from which it is ok"`
@@ -59,7 +67,7 @@ type SLO struct {
 // PoolHealth grades the keys of model providers.
 type PoolHealth struct {
 	_       struct{} `doc:"The keys of model providers, graded: n of d work." schema:"HealthKeyPool"`
-	Status  string   `json:"status" enum:"ok,warn,bad,no_data,unknown" doc:"warn: some are failing; bad: all are; no_data: there is none; unknown: the credential may not read it"`
+	Status  Grade    `json:"status" or:"unknown" doc:"warn: some are failing; bad: all are; no_data: there is none; unknown: the credential may not read it"`
 	N       *int64   `json:"n,omitempty" example:"2" doc:"keys that are not failing"`
 	D       *int64   `json:"d,omitempty" example:"3" doc:"keys"`
 	Missing string   `json:"missing_scope,omitempty" example:"read:runners" doc:"the scope that it takes"`
@@ -69,7 +77,7 @@ type PoolHealth struct {
 type Bottleneck struct {
 	_          struct{} `doc:"What holds a repository up most, and the way on." schema:"HealthBottleneck"`
 	ID         string   `json:"id" example:"runs_succeed" doc:"id of the objective, or key_pool"`
-	Status     string   `json:"status" enum:"warn,bad" doc:"its grade"`
+	Status     Grade    `json:"status" enum:"warn,bad" doc:"its grade"`
 	N          int64    `json:"n" example:"4" doc:"went well"`
 	D          int64    `json:"d" example:"10" doc:"of so many"`
 	Why        string   `json:"why" example:"4 of 10: runs that ended, and were not stopped from outside, succeeded" doc:"what is wrong"`
@@ -166,7 +174,7 @@ func (s *Service) health(ctx context.Context, in healthIn) (out Health, err erro
 }
 
 // grade grades a rate.
-func (o objective) grade(r measure.Rate) string {
+func (o objective) grade(r measure.Rate) Grade {
 	rate := r.N * noted
 	switch {
 	case r.D == 0:
@@ -181,8 +189,8 @@ func (o objective) grade(r measure.Rate) string {
 
 // lacks is how bad a grade is among others: any bad one is worse than any warning, and of two
 // alike the one that is the larger part below its objective. It is 0 for one that is reached.
-func (o objective) lacks(r measure.Rate, grade string) int {
-	base := map[string]int{gradeWarn: noted, gradeBad: 10 * noted}[grade]
+func (o objective) lacks(r measure.Rate, grade Grade) int {
+	base := map[Grade]int{gradeWarn: noted, gradeBad: 10 * noted}[grade]
 	if base == 0 {
 		return 0
 	}
@@ -190,8 +198,8 @@ func (o objective) lacks(r measure.Rate, grade string) int {
 }
 
 // worse is the worse one of two grades; what has no data says nothing.
-func worse(a, b string) string {
-	rank := map[string]int{gradeNoData: 0, gradeUnknown: 0, gradeOK: 1, gradeWarn: 2, gradeBad: 3}
+func worse(a, b Grade) Grade {
+	rank := map[Grade]int{gradeNoData: 0, gradeUnknown: 0, gradeOK: 1, gradeWarn: 2, gradeBad: 3}
 	if rank[b] > rank[a] {
 		return b
 	}

@@ -33,7 +33,7 @@ func (h Health) slo(t *testing.T, id string) SLO {
 	return h.SLOs[i]
 }
 
-func (y *yard) is(h Health, id string, n, d int64, status string) {
+func (y *yard) is(h Health, id string, n, d int64, status Grade) {
 	y.t.Helper()
 	if s := h.slo(y.t, id); s.N != n || s.D != d || s.Status != status {
 		y.t.Errorf("%s: %d of %d is %s, want %d of %d, %s", id, s.N, s.D, s.Status, n, d, status)

@@ -65,7 +65,7 @@ type KeyHeat struct {
 	Provider string   `json:"provider" example:"anthropic" doc:"whose keys"`
 	Keys     int64    `json:"keys" example:"2" doc:"how many there are"`
 	Failing  int64    `json:"failing" example:"0" doc:"of those, refused by the provider at their last use"`
-	Status   string   `json:"status" enum:"ok,warn,bad,no_data" doc:"bad: none works, or n reaches d; warn: one is failing, or n reaches four fifths of d; no_data: no capacity is known"`
+	Status   Grade    `json:"status" doc:"bad: none works, or n reaches d; warn: one is failing, or n reaches four fifths of d; no_data: no capacity is known"`
 	N        int64    `json:"n" example:"3" doc:"sessions of runs under way that call it; each has one call at once, mostly"`
 	D        int64    `json:"d" example:"8" doc:"the capacities of its keys, added up; 0 where one has none"`
 }
@@ -92,7 +92,7 @@ type BacklogLane struct {
 type RepoKB struct {
 	_      struct{}   `doc:"How fresh the knowledge base of a repository is: n of d pages." schema:"RepoKBFreshness"`
 	Repo   string     `json:"repo" doc:"owner/name"`
-	Status string     `json:"status" enum:"ok,warn,bad,no_data" doc:"ok from nine tenths, warn from half; no_data: it has no page"`
+	Status Grade      `json:"status" doc:"ok from nine tenths, warn from half; no_data: it has no page"`
 	N      int64      `json:"n" example:"11" doc:"pages whose sources are as they were"`
 	D      int64      `json:"d" example:"12" doc:"pages"`
 	Newest *time.Time `json:"newest" doc:"when a page was last written; null: none was"`

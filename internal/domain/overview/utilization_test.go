@@ -50,7 +50,7 @@ func TestKeyHeat(t *testing.T) {
 		if got := y.utilized().Keys; len(got) != 0 {
 			t.Errorf("%+v", got)
 		}
-		is := func(status string, n, d int64) {
+		is := func(status Grade, n, d int64) {
 			t.Helper()
 			got := y.utilized().Keys
 			if len(got) != 1 || got[0].Status != status || got[0].N != n || got[0].D != d || got[0].Provider != "anthropic" {

@@ -3,6 +3,7 @@ package payment
 import (
 	"time"
 
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 )
@@ -30,10 +31,10 @@ type (
 		EndsAt time.Time `json:"ends_at" doc:"from when on it does not count, unless something is paid"`
 	}
 	planData struct {
-		TierFrom  string `json:"tier_from" enum:"free,team,self_hosted,oss_verified" doc:"the tier before"`
-		Tier      string `json:"tier" enum:"free,team,self_hosted,oss_verified" doc:"the tier from now on"`
-		SeatsFrom int64  `json:"seats_from" doc:"the account's AI developers before"`
-		Seats     int64  `json:"seats" doc:"from now on"`
+		TierFrom  people.Tier `json:"tier_from" doc:"the tier before"`
+		Tier      people.Tier `json:"tier" doc:"the tier from now on"`
+		SeatsFrom int64       `json:"seats_from" doc:"the account's AI developers before"`
+		Seats     int64       `json:"seats" doc:"from now on"`
 	}
 )
 

@@ -114,7 +114,7 @@ func onBoth(t *testing.T, fn func(*yard)) {
 			}
 			y.write(func(tx *db.Tx) error {
 				for _, a := range []string{"acme", "other"} {
-					if err := seed.Add(tx, seed.Account{ID: a, Tier: people.TierFree}); err != nil {
+					if err := seed.Add(tx, seed.Account{ID: a, Tier: string(people.TierFree)}); err != nil {
 						return err
 					}
 					if err := people.SetSeats(tx, a, 0); err != nil {
@@ -197,7 +197,7 @@ func (y *yard) nudge(node int, id, customer, kind string) {
 
 // has is what acme has, in words.
 type has struct {
-	tier  string
+	tier  people.Tier
 	seats int64
 	donor bool
 }

@@ -54,7 +54,7 @@ func (s *Service) Ops() []op.Op {
 // Billing is what an account has and pays for.
 type Billing struct {
 	_             struct{}       `doc:"An account's plan, what it pays for, and what it has spent this month." schema:"Billing"`
-	Tier          string         `json:"tier" enum:"free,team,self_hosted,oss_verified" doc:"what it is entitled to"`
+	Tier          people.Tier    `json:"tier" doc:"what it is entitled to"`
 	Private       bool           `json:"private_repos" example:"true" doc:"whether private repositories are covered"`
 	Seats         int64          `json:"seats" example:"4" doc:"AI developers of its own, paid for or given"`
 	PaidSeats     int64          `json:"paid_seats" example:"4" doc:"AI developers that are paid for now"`

@@ -220,7 +220,7 @@ func TestSeatsAreLoweredAtTheEnd(t *testing.T) {
 func TestOperatorsAndPayment(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(y *yard) {
-		set := func(tier string, seats int64) {
+		set := func(tier people.Tier, seats int64) {
 			y.write(func(tx *db.Tx) error {
 				return errors.Join(people.SetTier(tx, "acme", tier), people.SetSeats(tx, "acme", seats))
 			})

@@ -71,7 +71,7 @@ func SetSeats(tx *db.Tx, accountID string, seats int64) error {
 
 // SetTier sets the tier of an account. For TierOSS it keeps or sets the time of the
 // review as an open-source project; for other tiers it clears that time.
-func SetTier(tx *db.Tx, accountID, tier string) error {
+func SetTier(tx *db.Tx, accountID string, tier Tier) error {
 	_, err := setTier.Exec(tx, accountID, tier, tx.Micros())
 	return err
 }

@@ -65,7 +65,7 @@ func open(tx *db.Tx, ownerID string, a Account, seats int) error {
 
 // OwnAccount makes a personal account for a user who has no account. seats is its
 // number of AI developers. It returns db.ErrNoRows if there is no such user.
-func OwnAccount(tx *db.Tx, userID, tier string, seats int) (accountID string, err error) {
+func OwnAccount(tx *db.Tx, userID string, tier Tier, seats int) (accountID string, err error) {
 	u, err := userByID.One(tx, userID)
 	if err != nil {
 		return "", err

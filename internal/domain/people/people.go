@@ -10,19 +10,33 @@ import (
 	"yardmaster/internal/policy"
 )
 
+// Tier is what an account is entitled to.
+type Tier string
+
 // Tiers of an account. Every tier but TierFree covers private repositories.
 const (
-	TierFree       = "free"
-	TierTeam       = "team" // seats are paid for
-	TierSelfHosted = "self_hosted"
-	TierOSS        = "oss_verified"
+	TierFree       Tier = "free"
+	TierTeam       Tier = "team" // seats are paid for
+	TierSelfHosted Tier = "self_hosted"
+	TierOSS        Tier = "oss_verified"
 )
+
+// Values lists all tiers.
+func (Tier) Values() []string {
+	return []string{string(TierFree), string(TierTeam), string(TierSelfHosted), string(TierOSS)}
+}
+
+// Kind is whose an account is.
+type Kind string
 
 // Kinds of account.
 const (
-	KindOrganization = "organization"
-	KindUser         = "user" // one person's own
+	KindOrganization Kind = "organization"
+	KindUser         Kind = "user" // one person's own
 )
+
+// Values lists both kinds.
+func (Kind) Values() []string { return []string{string(KindOrganization), string(KindUser)} }
 
 // User is a person.
 type User struct {
@@ -42,15 +56,15 @@ type User struct {
 type Account struct {
 	ID    string
 	Login string // also the owner of its repositories
-	Kind  string
-	Tier  string
+	Kind  Kind
+	Tier  Tier
 }
 
 // Membership is an account of a user, with the user's role there.
 type Membership struct {
 	AccountID string
 	Login     string // of the account
-	Kind      string // of the account
+	Kind      Kind   // of the account
 	Role      policy.Role
 }
 

@@ -334,7 +334,7 @@ func (s *Service) viewGroups(tx *db.Tx, planID string, n *net, groups []groupRow
 			Files: g.Files.V, Upstream: viewEdges(n.up[g.ID]), Tasks: []Child{}}
 		for j := range n.tasks[g.ID] {
 			t := &n.tasks[g.ID][j]
-			child := Child{ID: t.ID, Title: t.Title, Status: string(t.Status), FailureKind: t.FailureKind, RunID: t.RunID}
+			child := Child{ID: t.ID, Title: t.Title, Status: t.Status, FailureKind: t.FailureKind, RunID: t.RunID}
 			if t.StartedAt == nil {
 				child.RunID = nil // the box has not started it yet
 			}

@@ -151,13 +151,13 @@ type Edge struct {
 
 // Child is a task of a plan.
 type Child struct {
-	_           struct{} `doc:"A task of a group."`
-	ID          string   `json:"id" format:"uuid" doc:"id of the task"`
-	Title       string   `json:"title" doc:"one line"`
-	Status      string   `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" example:"running" doc:"state of the task"`
-	FailureKind *string  `json:"failure_kind" example:"null" doc:"slug of what went wrong last; null when nothing has"`
-	RunID       *string  `json:"run_id" format:"uuid" doc:"its newest run; null until a box has started it"`
-	PR          *PR      `json:"pr" doc:"its pull request; null until it has one"`
+	_           struct{}    `doc:"A task of a group."`
+	ID          string      `json:"id" format:"uuid" doc:"id of the task"`
+	Title       string      `json:"title" doc:"one line"`
+	Status      task.Status `json:"status" example:"running" doc:"state of the task"`
+	FailureKind *string     `json:"failure_kind" example:"null" doc:"slug of what went wrong last; null when nothing has"`
+	RunID       *string     `json:"run_id" format:"uuid" doc:"its newest run; null until a box has started it"`
+	PR          *PR         `json:"pr" doc:"its pull request; null until it has one"`
 }
 
 // PR is the pull request of a task.

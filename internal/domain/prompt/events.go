@@ -12,11 +12,11 @@ var audience = event.Audience(policy.ReadRunners)
 // The data of events. None of them holds a text of a prompt or variable.
 type (
 	variableSetData struct {
-		Scope string  `json:"scope" enum:"account,repo,template" doc:"where the variable holds"`
+		Scope Scope   `json:"scope" doc:"where the variable holds"`
 		Ref   *string `json:"ref" doc:"id of the repository or name of the template; null: the account"`
 	}
 	variableDeletedData struct {
-		Scope string `json:"scope" enum:"account,repo,template" doc:"where the variable held"`
+		Scope Scope  `json:"scope" doc:"where the variable held"`
 		Ref   string `json:"ref" doc:"id of the repository or name of the template; empty: the account"`
 	}
 	promptSetData struct {

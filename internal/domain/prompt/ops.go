@@ -58,7 +58,7 @@ func (s *Service) Ops() []op.Op {
 
 type listIn struct {
 	op.PageIn
-	Scope string `json:"scope,omitempty" enum:"account,repo,template" doc:"only variables of this scope; all unless given"`
+	Scope Scope  `json:"scope,omitempty" doc:"only variables of this scope; all unless given"`
 	Ref   string `json:"ref,omitempty" maxLength:"100" doc:"id of a repository or name of a template"`
 }
 
@@ -72,14 +72,14 @@ func (s *Service) list(ctx context.Context, in listIn) (out op.Page[Variable], e
 	}
 	var rows []varRow
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		rows, err = listVars.All(tx, listArgs{tx.Account, in.Scope, in.Ref, after[0], after[1], after[2], in.Size()})
+		rows, err = listVars.All(tx, listArgs{tx.Account, string(in.Scope), in.Ref, after[0], after[1], after[2], in.Size()})
 		return err
 	})
-	return op.ShowPage(in.PageIn, rows, func(r varRow) []string { return []string{r.Scope, r.Ref, r.Key} }, varRow.wire), err
+	return op.ShowPage(in.PageIn, rows, func(r varRow) []string { return []string{string(r.Scope), r.Ref, r.Key} }, varRow.wire), err
 }
 
 type varIn struct {
-	Scope string `json:"scope" enum:"account,repo,template" doc:"where the variable holds: the account, one repository or one template"`
+	Scope Scope  `json:"scope" doc:"where the variable holds: the account, one repository or one template"`
 	Key   string `json:"key" pattern:"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$" example:"TEST_COMMAND" doc:"name of the variable"`
 	Ref   string `json:"ref,omitempty" maxLength:"100" also:"query" doc:"id of the repository or name of the template; the account takes none"`
 }
@@ -89,7 +89,7 @@ func (s *Service) get(ctx context.Context, in varIn) (out Variable, err error) {
 		if err := s.place(tx, in.Scope, in.Ref); err != nil {
 			return err
 		}
-		r, ok, err := oneVar.Maybe(tx, oneVarArgs{AccountID: tx.Account, Scope: in.Scope, Ref: in.Ref, Key: in.Key})
+		r, ok, err := oneVar.Maybe(tx, oneVarArgs{AccountID: tx.Account, Scope: string(in.Scope), Ref: in.Ref, Key: in.Key})
 		if err == nil && !ok {
 			err = fault.Missing("prompt variable")
 		}
@@ -113,7 +113,7 @@ func (s *Service) set(ctx context.Context, in setVarIn) (out Variable, err error
 			return err
 		}
 		if _, err := putVar.Exec(tx, putVarArgs{
-			AccountID: tx.Account, Scope: in.Scope, Ref: in.Ref, Key: in.Key, Value: in.Value, CreatedAt: tx.Now,
+			AccountID: tx.Account, Scope: string(in.Scope), Ref: in.Ref, Key: in.Key, Value: in.Value, CreatedAt: tx.Now,
 		}); err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (s *Service) set(ctx context.Context, in setVarIn) (out Variable, err error
 		} else if n > maxVars {
 			return fault.Newf(fault.Unprocessable, "too-many-variables", "An account may have %d prompt variables.", maxVars)
 		}
-		r, err := oneVar.One(tx, oneVarArgs{AccountID: tx.Account, Scope: in.Scope, Ref: in.Ref, Key: in.Key})
+		r, err := oneVar.One(tx, oneVarArgs{AccountID: tx.Account, Scope: string(in.Scope), Ref: in.Ref, Key: in.Key})
 		if err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (s *Service) set(ctx context.Context, in setVarIn) (out Variable, err error
 }
 
 // repoOf returns ref if scope is Repo, and "" otherwise.
-func repoOf(scope, ref string) string {
+func repoOf(scope Scope, ref string) string {
 	if scope == Repo {
 		return ref
 	}
@@ -153,7 +153,7 @@ func (s *Service) delete(ctx context.Context, in varIn) (out DeletedVariable, er
 		return out, fault.Field("ref", "is for repo and template only")
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		n, err := dropVar.Exec(tx, dropVarArgs{AccountID: tx.Account, Scope: in.Scope, Ref: in.Ref, Key: in.Key})
+		n, err := dropVar.Exec(tx, dropVarArgs{AccountID: tx.Account, Scope: string(in.Scope), Ref: in.Ref, Key: in.Key})
 		out = DeletedVariable{Key: in.Key, Deleted: n > 0}
 		if err != nil || n == 0 {
 			return err
@@ -165,7 +165,7 @@ func (s *Service) delete(ctx context.Context, in varIn) (out DeletedVariable, er
 }
 
 type promptIn struct {
-	Scope string `json:"scope" enum:"account,repo,template" doc:"whose prompt it is: the account's, a repository's or a template's"`
+	Scope Scope  `json:"scope" doc:"whose prompt it is: the account's, a repository's or a template's"`
 	Ref   string `json:"ref,omitempty" maxLength:"100" also:"query" doc:"id of the repository or name of the template; the account takes none"`
 }
 
@@ -176,7 +176,7 @@ func (s *Service) read(tx *db.Tx, in promptIn) (SystemPrompt, error) {
 	if in.Ref != "" {
 		out.Ref = &in.Ref
 	}
-	r, ok, err := onePrompt.Maybe(tx, tx.Account, in.Scope, in.Ref)
+	r, ok, err := onePrompt.Maybe(tx, tx.Account, string(in.Scope), in.Ref)
 	if ok {
 		out.Prompt, out.UpdatedAt, out.UpdatedBy = &r.Prompt, &r.UpdatedAt, &r.UpdatedBy
 	}
@@ -209,10 +209,10 @@ func (s *Service) setPrompt(ctx context.Context, in setPromptIn) (out SystemProm
 			return err
 		}
 		if text == "" {
-			_, err = dropPrompt.Exec(tx, tx.Account, in.Scope, in.Ref)
+			_, err = dropPrompt.Exec(tx, tx.Account, string(in.Scope), in.Ref)
 		} else {
 			_, err = putPrompt.Exec(tx, putPromptArgs{
-				AccountID: tx.Account, Scope: in.Scope, Ref: in.Ref, Prompt: text, UpdatedAt: tx.Now,
+				AccountID: tx.Account, Scope: string(in.Scope), Ref: in.Ref, Prompt: text, UpdatedAt: tx.Now,
 				UpdatedBy: policy.From(ctx).Label(),
 			})
 		}
@@ -222,7 +222,7 @@ func (s *Service) setPrompt(ctx context.Context, in setPromptIn) (out SystemProm
 		if out, err = s.read(tx, in.promptIn); err != nil {
 			return err
 		}
-		return promptSetEvent.Record(tx, event.Subject{ID: in.Scope, RepoID: repoOf(in.Scope, in.Ref)},
+		return promptSetEvent.Record(tx, event.Subject{ID: string(in.Scope), RepoID: repoOf(in.Scope, in.Ref)},
 			promptSetData{Ref: out.Ref, Characters: len([]rune(text))})
 	})
 	return out, err

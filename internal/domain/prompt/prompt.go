@@ -25,12 +25,20 @@ import (
 	"yardmaster/internal/secretscan"
 )
 
+// Scope is where a variable or a prompt holds.
+type Scope string
+
 // Scopes of a variable and of a prompt.
 const (
-	Account  = "account"
-	Repo     = "repo"
-	Template = "template"
+	Account  Scope = "account"
+	Repo     Scope = "repo"
+	Template Scope = "template"
 )
+
+// Values lists all scopes.
+func (Scope) Values() []string {
+	return []string{string(Account), string(Repo), string(Template)}
+}
 
 // The limits of texts, in characters, and of variables in an account.
 const (
@@ -42,7 +50,7 @@ const (
 // Variable is a plain text that prompts name.
 type Variable struct {
 	_         struct{}  `doc:"A named text that system prompts can use."`
-	Scope     string    `json:"scope" enum:"account,repo,template" doc:"where it holds"`
+	Scope     Scope     `json:"scope" doc:"where it holds"`
 	Ref       *string   `json:"ref" example:"null" doc:"id of the repository or name of the template; null for the account"`
 	Key       string    `json:"key" example:"TEST_COMMAND" doc:"its name; prompts write it as {{key}}"`
 	Value     string    `json:"value" example:"make test" doc:"the text that is filled in"`
@@ -53,7 +61,7 @@ type Variable struct {
 // SystemPrompt is a text that stands in every brief of its scope.
 type SystemPrompt struct {
 	_         struct{}   `doc:"What agents are told besides their task." schema:"SystemPrompt"`
-	Scope     string     `json:"scope" enum:"account,repo,template,user" doc:"whose prompt it is; user is a person's own"`
+	Scope     Scope      `json:"scope" or:"user" doc:"whose prompt it is; user is a person's own"`
 	Ref       *string    `json:"ref" example:"null" doc:"id of the repository or name of the template; null for account and user"`
 	Prompt    *string    `json:"prompt" example:"Run the tests before you push." doc:"null: none is set"`
 	UpdatedAt *time.Time `json:"updated_at" doc:"when it was last set; null: none is set"`
@@ -87,7 +95,7 @@ func New(n Needs) *Service {
 // place checks that tx.Account has the place that scope and ref name. It
 // returns fault.Invalid about the field ref if the two do not fit together, and
 // fault.NotFound if the repository or template is unknown or another account's.
-func (s *Service) place(tx *db.Tx, scope, ref string) error {
+func (s *Service) place(tx *db.Tx, scope Scope, ref string) error {
 	var ok bool
 	var err error
 	switch {
@@ -96,14 +104,14 @@ func (s *Service) place(tx *db.Tx, scope, ref string) error {
 	case scope == Account:
 		return nil
 	case ref == "":
-		return fault.Field("ref", "is required for "+scope)
+		return fault.Field("ref", "is required for "+string(scope))
 	case scope == Repo:
 		ok, err = s.Refs.HasRepo(tx, ref)
 	default:
 		ok, err = s.Refs.HasTemplate(tx, ref)
 	}
 	if err == nil && !ok {
-		err = fault.Missing(map[string]string{Repo: "repository", Template: "template"}[scope])
+		err = fault.Missing(map[Scope]string{Repo: "repository", Template: "template"}[scope])
 	}
 	return err
 }

@@ -34,9 +34,9 @@ func TestOrderAndVariables(t *testing.T) {
 				return err
 			}
 			for _, p := range [][4]string{
-				{"acme", Template, "fast", "template {{who}}"}, {"acme", Repo, "r1", "repo {{ who }}"},
-				{"acme", Account, "", "account {{nobody}} {{who}"},
-				{"acme", Repo, "r2", "another"}, {"rival", Account, "", "a rival's"},
+				{"acme", string(Template), "fast", "template {{who}}"}, {"acme", string(Repo), "r1", "repo {{ who }}"},
+				{"acme", string(Account), "", "account {{nobody}} {{who}"},
+				{"acme", string(Repo), "r2", "another"}, {"rival", string(Account), "", "a rival's"},
 			} {
 				if _, err := putPrompt.Exec(tx, putPromptArgs{
 					AccountID: p[0], Scope: p[1], Ref: p[2], Prompt: p[3], UpdatedAt: tx.Now, UpdatedBy: "test",
@@ -45,8 +45,9 @@ func TestOrderAndVariables(t *testing.T) {
 				}
 			}
 			for _, v := range [][5]string{
-				{"acme", Account, "", "who", "account"}, {"acme", Repo, "r1", "who", "{{team}}"}, {"acme", Repo, "r2", "who", "r2"},
-				{"acme", Account, "", "team", "never"}, {"rival", Template, "fast", "who", "a rival's"},
+				{"acme", string(Account), "", "who", "account"}, {"acme", string(Repo), "r1", "who", "{{team}}"},
+				{"acme", string(Repo), "r2", "who", "r2"},
+				{"acme", string(Account), "", "team", "never"}, {"rival", string(Template), "fast", "who", "a rival's"},
 			} {
 				if _, err := putVar.Exec(tx, putVarArgs{
 					AccountID: v[0], Scope: v[1], Ref: v[2], Key: v[3], Value: v[4], CreatedAt: tx.Now,

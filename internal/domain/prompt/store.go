@@ -7,7 +7,7 @@ import (
 )
 
 type varRow struct {
-	Scope     string
+	Scope     Scope
 	Ref       string
 	Key       string
 	Value     string

@@ -218,7 +218,7 @@ func (s *Service) carryOutOther(tx *db.Tx, pr row, a actionRow) (actionRow, erro
 	if err != nil {
 		return a, err
 	}
-	_, err = actAtHost.Put(tx, s.Hub, intent.Want[actArgs]{Repo: r, Object: pr.ID, Rank: intent.ForPeople, Args: actArgs{
+	_, err = actAtHost.Put(tx, intent.Want[actArgs]{Repo: r, Object: pr.ID, Rank: intent.ForPeople, Args: actArgs{
 		ActionID: a.ID, Kind: a.Kind, Number: pr.Number, Label: a.Details.V.Label, Branch: pr.HeadRef, HeadSHA: pr.HeadSHA,
 		SHA: a.Details.V.SHA,
 	}})

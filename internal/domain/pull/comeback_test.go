@@ -21,22 +21,22 @@ func TestComesBackUnderThePolicy(t *testing.T) {
 			return y.numbered(e.Pull.Number)
 		}
 		p := c.theirs()
-		turn := func(action string, open bool) row {
+		turn := func(open bool) row {
 			p.Open, p.UpdatedAt = open, p.UpdatedAt.Add(time.Second)
 			c.pulls[p.Number-1] = p
-			return tell(said(action, "bob", p))
+			return tell(said(codehost.ActionOther, "bob", p))
 		}
 		y.policy("version: 1\npulls: {watch: none}\n")
-		if pr := tell(said("opened", "bob", p)); pr.Babysit != BabysitOff {
+		if pr := tell(said(codehost.ActionOther, "bob", p)); pr.Babysit != BabysitOff {
 			t.Fatalf("opened: %s", pr.Babysit)
 		}
-		turn("closed", false)
-		if pr := turn("reopened", true); pr.State != Open || pr.Babysit != BabysitOff {
+		turn(false)
+		if pr := turn(true); pr.State != Open || pr.Babysit != BabysitOff {
 			t.Errorf("agents look after what the policy leaves alone: %s, %s", pr.State, pr.Babysit)
 		}
-		turn("closed", false)
+		turn(false)
 		y.policy("version: 1\npulls: {watch: all}\n")
-		if pr := turn("reopened", true); pr.State != Open || pr.Babysit != BabysitWatching {
+		if pr := turn(true); pr.State != Open || pr.Babysit != BabysitWatching {
 			t.Errorf("agents leave alone what the policy has them watch: %s, %s", pr.State, pr.Babysit)
 		}
 	})

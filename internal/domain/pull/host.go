@@ -90,7 +90,7 @@ func (s *Service) opening(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 	}); err != nil {
 		return "", err
 	}
-	if _, err := openAtHost.Put(tx, s.Hub, intent.Want[openArgs]{
+	if _, err := openAtHost.Put(tx, intent.Want[openArgs]{
 		Repo: r, Object: prID, Rank: intent.ForRuns,
 		Args: openArgs{Title: p.Title, Body: p.Body, Head: p.Branch, Base: r.DefaultBranch, HeadSHA: p.HeadSHA},
 	}); err != nil {
@@ -155,7 +155,7 @@ func (s *Service) closeThere(tx *db.Tx, r repo.Ref, pr row) error {
 	if !s.kept(r) || pr.Number <= 0 {
 		return nil
 	}
-	_, err := closeAtHost.Put(tx, s.Hub, intent.Want[closeArgs]{
+	_, err := closeAtHost.Put(tx, intent.Want[closeArgs]{
 		Repo: r, Object: pr.ID, Rank: intent.ForRuns, Args: closeArgs{Number: pr.Number},
 	})
 	return err

@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/repo"
 )
 
@@ -79,9 +80,9 @@ func (k *keeper) MergePull(ctx context.Context, r codehost.Repo, _ codehost.Once
 
 // settle lets the host carry out what is wanted, and then the loop pass.
 func (y *yard) settle() {
-	y.Intents.Pass(y.ctx())
+	duetest.Pass(y.ctx(), y.t, y.Intents.Due)
 	y.pass(time.Second)
-	y.Intents.Pass(y.ctx())
+	duetest.Pass(y.ctx(), y.t, y.Intents.Due)
 }
 
 // says has the host tell of a pull request, a second later.
@@ -164,7 +165,7 @@ func TestCancelledWhileOpening(t *testing.T) {
 		}
 		late := y.propose("late", y.commit("late", "b", "b"))
 		k.open = &codehost.BusyError{After: time.Second, Cause: errors.New("lost answer")}
-		y.Intents.Pass(y.ctx())
+		duetest.Pass(y.ctx(), y.t, y.Intents.Due)
 		k.open = nil
 		y.write(func(tx *db.Tx) error { return y.Abandon(tx, late, "task-late") })
 		for range 4 {

@@ -47,11 +47,10 @@ const (
 // fails with its errors that pass.
 func (s *Service) HostReviewed(ctx context.Context, r repo.Ref, e codehost.ReviewPosted) error {
 	v := e.Review
-	v.State = strings.ToLower(v.State)
-	if e.Action == "dismissed" {
+	if e.Action == codehost.ActionDismissed {
 		return s.hostDismissed(ctx, r, e.Number, v)
 	}
-	if e.Action != "submitted" && e.Action != "edited" || v.State != ReviewApproved && v.State != ReviewObjects {
+	if e.Action != codehost.ActionSubmitted && e.Action != codehost.ActionEdited || v.State != ReviewApproved && v.State != ReviewObjects {
 		return nil
 	}
 	if known, err := s.heard(ctx, r, e.Number, v.ID); err != nil || known {
@@ -63,7 +62,7 @@ func (s *Service) HostReviewed(ctx context.Context, r repo.Ref, e codehost.Revie
 	}
 	counts := CountsYes
 	switch {
-	case e.Action != "submitted":
+	case e.Action != codehost.ActionSubmitted:
 		counts = notFirst
 	case v.Author.Own || v.Author.Bot || e.By.Own || e.By.Bot || v.Author.Login == "" ||
 		!strings.EqualFold(e.By.Login, v.Author.Login):
@@ -129,7 +128,7 @@ func (s *Service) catchUp(ctx context.Context, forge codehost.Forge, r repo.Ref,
 		return err
 	}
 	return s.HostChanged(ctx, r, codehost.PullChanged{
-		Happening: codehost.Happening{Repo: r.HostRepo(), Action: actionRead, At: p.UpdatedAt}, Pull: p,
+		Happening: codehost.Happening{Repo: r.HostRepo(), Action: codehost.ActionOther, At: p.UpdatedAt}, Pull: p,
 	})
 }
 

@@ -31,7 +31,7 @@ func (k *keeper) Pull(_ context.Context, _ codehost.Repo, n int64, _ codehost.Ta
 }
 
 // reviewed delivers a review of the first pull request.
-func (k *keeper) reviewed(action, key, login, state, sha string) error {
+func (k *keeper) reviewed(action codehost.Action, key, login, state, sha string) error {
 	k.t.Helper()
 	who := codehost.User{Login: login, ID: k.ids[login], Bot: strings.HasSuffix(login, "[bot]")}
 	return k.deliver(codehost.ReviewPosted{
@@ -72,24 +72,24 @@ func TestHostApproves(t *testing.T) {
 		k.may = map[string]codehost.Permission{"ann": codehost.PermitWrite, "ada": codehost.PermitAdmin}
 		k.ids = map[string]string{"ada": "known-ada"}
 		prID, sha := k.open1()
-		if err := k.reviewed("submitted", "1", "ann", "approved", sha); err != nil {
+		if err := k.reviewed(codehost.ActionSubmitted, "1", "ann", "approved", sha); err != nil {
 			t.Fatal(err)
 		}
 		a := y.action(prID)
 		if a.State != ActionApproved || *a.DecidedBy != "code-host:ann" {
 			t.Fatalf("approved: %+v", a)
 		}
-		if err := k.reviewed("dismissed", "1", "ann", "dismissed", sha); err != nil {
+		if err := k.reviewed(codehost.ActionDismissed, "1", "ann", "dismissed", sha); err != nil {
 			t.Fatal(err)
 		}
 		if a = y.action(prID); a.State != ActionPending {
 			t.Fatalf("dismissed: %+v", a)
 		}
-		if err := k.reviewed("submitted", "1", "ann", "approved", sha); err != nil { // the same delivery again
+		if err := k.reviewed(codehost.ActionSubmitted, "1", "ann", "approved", sha); err != nil { // the same delivery again
 			t.Fatal(err)
 		}
 		y.wantActions(prID, "stale pending")
-		if err := k.reviewed("submitted", "2", "ada", "approved", sha); err != nil {
+		if err := k.reviewed(codehost.ActionSubmitted, "2", "ada", "approved", sha); err != nil {
 			t.Fatal(err)
 		}
 		if a = y.action(prID); *a.DecidedBy != "user:ada" {
@@ -109,14 +109,14 @@ func TestKnownReview(t *testing.T) {
 		k := y.keep()
 		k.may = map[string]codehost.Permission{"ann": codehost.PermitWrite}
 		_, sha := k.open1()
-		if err := k.reviewed("submitted", "1", "ann", "approved", sha); err != nil {
+		if err := k.reviewed(codehost.ActionSubmitted, "1", "ann", "approved", sha); err != nil {
 			t.Fatal(err)
 		}
 		k.away = &codehost.BusyError{}
-		if err := k.reviewed("submitted", "1", "ann", "approved", sha); err != nil {
+		if err := k.reviewed(codehost.ActionSubmitted, "1", "ann", "approved", sha); err != nil {
 			t.Errorf("the known one: %v", err)
 		}
-		if err := k.reviewed("submitted", "2", "ann", "approved", sha); err == nil {
+		if err := k.reviewed(codehost.ActionSubmitted, "2", "ann", "approved", sha); err == nil {
 			t.Error("a new one counts without a word of the host")
 		}
 	})
@@ -134,22 +134,22 @@ func TestSecondApprovalIsWithdrawn(t *testing.T) {
 				k.may = map[string]codehost.Permission{"ann": codehost.PermitWrite}
 				prID, sha := k.open1()
 				for _, key := range []string{"1", "2"} {
-					if err := k.reviewed("submitted", key, "ann", "approved", sha); err != nil {
+					if err := k.reviewed(codehost.ActionSubmitted, key, "ann", "approved", sha); err != nil {
 						t.Fatal(err)
 					}
 				}
 				if y.action(prID).State != ActionApproved {
 					t.Fatal("it is not approved")
 				}
-				action, key := "dismissed", "2"
-				if end != action {
-					action, key = "submitted", "3"
+				action, key := codehost.ActionDismissed, "2"
+				if end != ReviewDismissed {
+					action, key = codehost.ActionSubmitted, "3"
 				}
 				if err := k.reviewed(action, key, "ann", end, sha); err != nil {
 					t.Fatal(err)
 				}
 				if end == "changes_requested" {
-					if err := k.reviewed("dismissed", key, "ann", "dismissed", sha); err != nil {
+					if err := k.reviewed(codehost.ActionDismissed, key, "ann", "dismissed", sha); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -171,8 +171,12 @@ func TestHostApprovesEarly(t *testing.T) {
 		sha := y.commit("one", "a", "a")
 		prID := y.propose("one", sha)
 		y.settle()
-		for _, d := range [][2]string{{"dismissed", "1"}, {"submitted", "1"}, {"submitted", "2"}} { // the first out of order
-			if err := k.reviewed(d[0], d[1], "ann", "approved", sha); err != nil {
+		for i, action := range []codehost.Action{codehost.ActionDismissed, codehost.ActionSubmitted, codehost.ActionSubmitted} {
+			key := "1" // the first is out of order
+			if i == 2 {
+				key = "2"
+			}
+			if err := k.reviewed(action, key, "ann", "approved", sha); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -180,7 +184,7 @@ func TestHostApprovesEarly(t *testing.T) {
 		if a := y.action(prID); a.State != ActionApproved || *a.DecidedBy != "code-host:ann" {
 			t.Fatalf("approved before: %+v", a)
 		}
-		if err := k.reviewed("submitted", "3", "ann", "changes_requested", sha); err != nil {
+		if err := k.reviewed(codehost.ActionSubmitted, "3", "ann", "changes_requested", sha); err != nil {
 			t.Fatal(err)
 		}
 		y.wantActions(prID, "stale")
@@ -194,7 +198,7 @@ func TestHostApprovesEarly(t *testing.T) {
 		if pr := y.row(prID); pr.Needs != NeedsDecision || pr.Objections != 1 || pr.Remarks != 0 {
 			t.Errorf("after the round: %s %d %d", pr.Needs, pr.Objections, pr.Remarks)
 		}
-		if err := k.reviewed("submitted", "4", "bea", "approved", sha); err != nil { // another person takes nothing back
+		if err := k.reviewed(codehost.ActionSubmitted, "4", "bea", "approved", sha); err != nil { // another person takes nothing back
 			t.Fatal(err)
 		}
 		if pr := y.row(prID); pr.Needs != NeedsChanges {
@@ -204,7 +208,7 @@ func TestHostApprovesEarly(t *testing.T) {
 		if pr := y.row(prID); pr.State != Open {
 			t.Fatal("merged although somebody requests changes")
 		}
-		if err := k.reviewed("dismissed", "3", "ann", "dismissed", sha); err != nil {
+		if err := k.reviewed(codehost.ActionDismissed, "3", "ann", "dismissed", sha); err != nil {
 			t.Fatal(err)
 		}
 		y.settle()
@@ -231,18 +235,21 @@ func TestHostApprovalsThatDoNotCount(t *testing.T) {
 			_, err := setAuthor.Exec(tx, prID, "Yard")
 			return err
 		})
-		for i, c := range []struct{ action, login, state, sha, counts string }{
-			{"submitted", "stranger", "approved", sha, notAllowed},
-			{"submitted", "reader", "approved", sha, notAllowed},
-			{"submitted", "low", "approved", sha, notAllowed},
-			{"submitted", "yard[bot]", "approved", sha, notPerson},
-			{"submitted", "yard", "approved", sha, notAllowed},
-			{"submitted", "Yard", "approved", sha, ofAuthor},
-			{"submitted", "asker-task-one", "approved", sha, ofAsker},
-			{"submitted", "asker", "approved", sha, ofAsker},
-			{"submitted", "ann", "approved", old, otherHead},
-			{"edited", "ann", "approved", sha, notFirst},
-			{"submitted", "reader", "changes_requested", sha, notAllowed},
+		for i, c := range []struct {
+			action                    codehost.Action
+			login, state, sha, counts string
+		}{
+			{codehost.ActionSubmitted, "stranger", "approved", sha, notAllowed},
+			{codehost.ActionSubmitted, "reader", "approved", sha, notAllowed},
+			{codehost.ActionSubmitted, "low", "approved", sha, notAllowed},
+			{codehost.ActionSubmitted, "yard[bot]", "approved", sha, notPerson},
+			{codehost.ActionSubmitted, "yard", "approved", sha, notAllowed},
+			{codehost.ActionSubmitted, "Yard", "approved", sha, ofAuthor},
+			{codehost.ActionSubmitted, "asker-task-one", "approved", sha, ofAsker},
+			{codehost.ActionSubmitted, "asker", "approved", sha, ofAsker},
+			{codehost.ActionSubmitted, "ann", "approved", old, otherHead},
+			{codehost.ActionEdited, "ann", "approved", sha, notFirst},
+			{codehost.ActionSubmitted, "reader", "changes_requested", sha, notAllowed},
 		} {
 			key := string(rune('a' + i))
 			if err := k.reviewed(c.action, key, c.login, c.state, c.sha); err != nil {
@@ -253,8 +260,8 @@ func TestHostApprovalsThatDoNotCount(t *testing.T) {
 			if got.Counts != c.counts {
 				t.Errorf("%v counts: %s", c, got.Counts)
 			}
-			if c.action == "edited" { // its submission comes late, and is not the first
-				if err := k.reviewed("submitted", key, c.login, c.state, c.sha); err != nil {
+			if c.action == codehost.ActionEdited { // its submission comes late, and is not the first
+				if err := k.reviewed(codehost.ActionSubmitted, key, c.login, c.state, c.sha); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -262,21 +269,21 @@ func TestHostApprovalsThatDoNotCount(t *testing.T) {
 				t.Fatalf("%v decides", c)
 			}
 		}
-		if err := k.reviewed("submitted", "x", "ann", "commented", sha); err != nil || y.action(prID).State != ActionPending {
+		if err := k.reviewed(codehost.ActionSubmitted, "x", "ann", "commented", sha); err != nil || y.action(prID).State != ActionPending {
 			t.Errorf("a comment decides: %v", err)
 		}
 		other := codehost.User{Login: "reader"} // the sender is not the author
-		e := codehost.ReviewPosted{Happening: codehost.Happening{Repo: webRepo, Action: "submitted", By: other}, Number: 1,
+		e := codehost.ReviewPosted{Happening: codehost.Happening{Repo: webRepo, Action: codehost.ActionSubmitted, By: other}, Number: 1,
 			Review: codehost.Review{ID: "y", Author: codehost.User{Login: "ann"}, State: "approved", HeadSHA: sha}}
 		if err := k.deliver(e); err != nil || y.action(prID).State != ActionPending {
 			t.Errorf("a borrowed name decides: %v", err)
 		}
 		k.away = &codehost.BusyError{Cause: errors.New("away")}
-		if err := k.reviewed("submitted", "z", "ann", "approved", sha); err == nil {
+		if err := k.reviewed(codehost.ActionSubmitted, "z", "ann", "approved", sha); err == nil {
 			t.Error("a review is dropped while the host does not say what its author may do")
 		}
 		k.away = codehost.ErrGone
-		if err := k.reviewed("submitted", "z", "ann", "approved", sha); err != nil || y.action(prID).State != ActionPending {
+		if err := k.reviewed(codehost.ActionSubmitted, "z", "ann", "approved", sha); err != nil || y.action(prID).State != ActionPending {
 			t.Errorf("it counts although the host does not say: %v", err)
 		}
 	})
@@ -293,7 +300,7 @@ func TestHostApprovalOfProtected(t *testing.T) {
 		sha := y.commit("one", ".svc/policy.yml", "version: 1\nmerge: {mode: auto}\n")
 		prID := y.propose("one", sha)
 		y.settle()
-		if err := k.reviewed("submitted", "1", "ann", "approved", sha); err != nil {
+		if err := k.reviewed(codehost.ActionSubmitted, "1", "ann", "approved", sha); err != nil {
 			t.Fatal(err)
 		}
 		y.checkedThere(sha, ChecksPassed)
@@ -304,7 +311,7 @@ func TestHostApprovalOfProtected(t *testing.T) {
 		if pr := y.row(prID); pr.State != Open || a.State != ActionPending || a.Protected == nil {
 			t.Fatalf("%s %+v", pr.State, a)
 		}
-		if err := k.reviewed("submitted", "2", "ann", "approved", sha); err != nil {
+		if err := k.reviewed(codehost.ActionSubmitted, "2", "ann", "approved", sha); err != nil {
 			t.Fatal(err)
 		}
 		if a = y.action(prID); a.State != ActionPending {
@@ -324,7 +331,7 @@ func TestHostApprovesBeforeThePushIsKnown(t *testing.T) {
 		y.push("one")
 		k.pulls[0].HeadSHA = next
 		k.pulls[0].UpdatedAt = k.pulls[0].UpdatedAt.Add(1e9)
-		if err := k.reviewed("submitted", "1", "ann", "approved", next); err != nil {
+		if err := k.reviewed(codehost.ActionSubmitted, "1", "ann", "approved", next); err != nil {
 			t.Fatal(err)
 		}
 		y.checkedThere(next, ChecksPassed)
@@ -350,7 +357,7 @@ func TestReviewsOutOfOrder(t *testing.T) {
 		k := y.keep()
 		k.may = map[string]codehost.Permission{"ann": codehost.PermitWrite, "bob": codehost.PermitWrite}
 		prID, sha := k.open1()
-		give := func(action, key, login, state string, at int) {
+		give := func(action codehost.Action, key, login, state string, at int) {
 			t.Helper()
 			who := codehost.User{Login: login}
 			if err := k.deliver(codehost.ReviewPosted{
@@ -362,17 +369,17 @@ func TestReviewsOutOfOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		give("submitted", "2", "ann", ReviewObjects, 20)
-		give("submitted", "1", "ann", ReviewApproved, 10)
+		give(codehost.ActionSubmitted, "2", "ann", ReviewObjects, 20)
+		give(codehost.ActionSubmitted, "1", "ann", ReviewApproved, 10)
 		if pr := y.row(prID); pr.Objections != 1 || y.action(prID).State == ActionApproved {
 			t.Errorf("an older approval: %d objections, %s", pr.Objections, y.action(prID).State)
 		}
-		give("dismissed", "2", "ann", ReviewDismissed, 20)
+		give(codehost.ActionDismissed, "2", "ann", ReviewDismissed, 20)
 		if pr := y.row(prID); pr.Objections != 0 || y.action(prID).State == ActionApproved {
 			t.Errorf("dismissed: %d objections, %s", pr.Objections, y.action(prID).State)
 		}
-		give("submitted", "4", "bob", ReviewApproved, 40)
-		give("submitted", "3", "bob", ReviewObjects, 30)
+		give(codehost.ActionSubmitted, "4", "bob", ReviewApproved, 40)
+		give(codehost.ActionSubmitted, "3", "bob", ReviewObjects, 30)
 		if pr := y.row(prID); pr.Objections != 0 || y.action(prID).State != ActionApproved {
 			t.Errorf("an older objection: %d objections, %s", pr.Objections, y.action(prID).State)
 		}

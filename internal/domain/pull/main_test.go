@@ -190,7 +190,7 @@ type line struct {
 	merged   []string        // orders that were carried out
 	failed   string          // why heads were thrown out
 	atHost   bool            // the queue is that of the host
-	expelled []string        // reasons with which the host took heads out
+	expelled []codehost.Exit // reasons with which the host took heads out
 	seen     []bool          // whether the host had the head
 }
 
@@ -210,8 +210,8 @@ func (l *line) Seen(_ *db.Tx, _ repo.Ref, _ string, _ codehost.QueueEntry, in bo
 	return nil
 }
 
-func (l *line) Expelled(_ *db.Tx, _ repo.Ref, _, reason string) error {
-	l.expelled = append(l.expelled, reason)
+func (l *line) Expelled(_ *db.Tx, _ repo.Ref, _ string, why codehost.Exit, _ string) error {
+	l.expelled = append(l.expelled, why)
 	return nil
 }
 
@@ -290,14 +290,17 @@ func open(t *testing.T, e db.Engine) *yard {
 		Tasks: tasks{y}, Logs: silent{},
 		Objects: blob.NewFolder(t.TempDir(), "http://host", seal.New(), time.Now),
 		Pulls:   checkPulls{},
-		Intents: intent.New(intent.Needs{DB: d, Hub: event.NewHub(), Hosts: served(y.host), Logger: slog.New(slog.DiscardHandler)}),
+		Intents: intent.New(intent.Needs{
+			DB: d, Due: duetest.New(d, event.NewHub()), Hosts: served(y.host), Logger: slog.New(slog.DiscardHandler),
+		}),
 	})
 	y.Service = New(Needs{
 		DB: d, Hub: event.NewHub(), Hosts: hosts, BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler),
 		Tasks: tasks{y}, Checks: checks{y.ci}, Reviews: reviews{y}, People: nobody{}, Queue: &y.line,
 		Bot:     codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
-		Intents: intent.New(intent.Needs{DB: d, Hub: event.NewHub(), Hosts: hosts, Logger: slog.New(slog.DiscardHandler)}),
+		Intents: intent.New(intent.Needs{DB: d, Due: duetest.New(d, event.NewHub()), Hosts: hosts, Logger: slog.New(slog.DiscardHandler)}),
 	})
+	intent.LineMoved.On(d, y.Intents.FollowLine)
 	y.queue = func(tx *db.Tx) (string, error) {
 		task := id.New()
 		tx.AfterCommit(func() { y.check = append(y.check, task) })

@@ -14,9 +14,6 @@ import (
 	"yardmaster/internal/id"
 )
 
-// actionRead is the action of a pull request that was read because something was said of it.
-const actionRead = "read"
-
 // mostAsked is how often a host is asked about a pull request for one delivery. Each time
 // but the first, something as new was recorded while the host was asked.
 const mostAsked = 4
@@ -127,7 +124,7 @@ func (s *Service) appeared(tx *db.Tx, r repo.Ref, e codehost.PullChanged) (prID 
 	p := e.Pull
 	if p.Author.Own {
 		opening, err := openingOf.One(tx, tx.Account, r.ID, p.HeadRef)
-		if err == nil && opening && !e.By.Own && e.Action != "" {
+		if err == nil && opening && !e.By.Own && e.Action != codehost.ActionUnsaid {
 			err = errOpening
 		}
 		return "", false, err
@@ -232,8 +229,8 @@ func (s *Service) mirror(tx *db.Tx, r repo.Ref, pr row, e codehost.PullChanged) 
 		s.Hub.Notify(tx, event.PullTopic)
 		return s.moveHead(tx, r, pr, p.HeadSHA)
 	}
-	if e.Action == "dequeued" {
-		return s.Queue.Expelled(tx, r, pr.ID, e.Reason)
+	if e.Action == codehost.ActionDequeued {
+		return s.Queue.Expelled(tx, r, pr.ID, e.Exit, e.Says)
 	}
 	if err := s.rewatch(tx, r, &pr); err != nil {
 		return err

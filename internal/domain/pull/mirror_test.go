@@ -60,7 +60,7 @@ func (y *yard) numbered(number int64) row {
 	return y.row(prID)
 }
 
-func said(action, by string, p codehost.Pull) codehost.PullChanged {
+func said(action codehost.Action, by string, p codehost.Pull) codehost.PullChanged {
 	return codehost.PullChanged{
 		Happening: codehost.Happening{Repo: webRepo, Action: action, By: codehost.User{Login: by}, At: p.UpdatedAt}, Pull: p,
 	}
@@ -80,7 +80,8 @@ func TestFirstSightAtOnce(t *testing.T) {
 			c.pulls[bare.Number-1] = both
 			told := make(chan error, 3)
 			for _, e := range []codehost.PullChanged{
-				said("opened", "bob", bare), said("labeled", "ann", both), said("labeled", "ann", one),
+				said(codehost.ActionOther, "bob", bare),
+				said(codehost.ActionLabeled, "ann", both), said(codehost.ActionLabeled, "ann", one),
 			} {
 				go func() { told <- y.HostChanged(y.ctx(), r, e) }()
 			}
@@ -110,14 +111,14 @@ func TestLabelsOfOneSecond(t *testing.T) {
 		one, both := bare, bare
 		one.Labels, both.Labels = []string{"a"}, []string{"a", "b"}
 		c.pulls[0] = both
-		tell(said("opened", "bob", bare))
-		tell(said("labeled", "ann", both)) // asks
-		tell(said("labeled", "ann", one))  // asks
+		tell(said(codehost.ActionOther, "bob", bare))
+		tell(said(codehost.ActionLabeled, "ann", both)) // asks
+		tell(said(codehost.ActionLabeled, "ann", one))  // asks
 		if pr := y.numbered(1); !slices.Equal(pr.Labels.V, both.Labels) || c.asked.Load() != 2 {
 			t.Errorf("the labels %q, asked %d times", pr.Labels.V, c.asked.Load())
 		}
-		tell(said("labeled", "ann", both))
-		tell(said("edited", "yard[bot]", both))
+		tell(said(codehost.ActionLabeled, "ann", both))
+		tell(said(codehost.ActionEdited, "yard[bot]", both))
 		if c.asked.Load() != 2 {
 			t.Errorf("asked %d times about what is recorded", c.asked.Load())
 		}
@@ -125,7 +126,7 @@ func TestLabelsOfOneSecond(t *testing.T) {
 		next := both
 		next.UpdatedAt, next.Labels = next.UpdatedAt.Add(time.Second), []string{"c"}
 		c.pulls[0] = next
-		tell(said("labeled", "ann", next))
+		tell(said(codehost.ActionLabeled, "ann", next))
 		last := next
 		last.Labels = []string{"c", "d"}
 		stale := next
@@ -134,10 +135,10 @@ func TestLabelsOfOneSecond(t *testing.T) {
 		c.then = func() {
 			c.then = nil
 			c.pulls[0] = last
-			tell(said("labeled", "ann", last))
+			tell(said(codehost.ActionLabeled, "ann", last))
 		}
 		c.pulls[0] = stale
-		tell(said("edited", "bob", stale))
+		tell(said(codehost.ActionEdited, "bob", stale))
 		if pr := y.numbered(1); !slices.Equal(pr.Labels.V, last.Labels) || pr.Title != last.Title || c.asked.Load()-before != 3 {
 			t.Errorf("%q with the labels %q, asked %d times", pr.Title, pr.Labels.V, c.asked.Load()-before)
 		}
@@ -158,23 +159,23 @@ func TestSaidWhileOpening(t *testing.T) {
 			t.Fatal(err)
 		}
 		busy := func(err error) bool { _, is := errors.AsType[*codehost.BusyError](err); return is }
-		labelled := said("labeled", "ann", there)
+		labelled := said(codehost.ActionLabeled, "ann", there)
 		if err := y.HostChanged(y.ctx(), y.web(), labelled); !busy(err) {
 			t.Errorf("a label: %v", err)
 		}
-		echo := said("opened", "yard[bot]", there)
+		echo := said(codehost.ActionOther, "yard[bot]", there)
 		echo.By.Own = true
 		if err := y.HostChanged(y.ctx(), y.web(), echo); err != nil {
 			t.Errorf("the echo: %v", err)
 		}
-		if err := k.reviewed("submitted", "1", "ann", "changes_requested", sha); !busy(err) {
+		if err := k.reviewed(codehost.ActionSubmitted, "1", "ann", "changes_requested", sha); !busy(err) {
 			t.Errorf("a review: %v", err)
 		}
 		r := y.web()
 		y.write(func(tx *db.Tx) error {
 			return y.opened(tx, intent.Call[openArgs]{Repo: r, Object: prID}, there, nil)
 		})
-		if err := k.reviewed("submitted", "1", "ann", "changes_requested", sha); err != nil {
+		if err := k.reviewed(codehost.ActionSubmitted, "1", "ann", "changes_requested", sha); err != nil {
 			t.Fatal(err)
 		}
 		if pr := y.row(prID); pr.Objections != 1 {

@@ -24,8 +24,8 @@ type Queue interface {
 	AtHost(tx *db.Tx, prID, actionID string) (bool, error)
 	// Seen records the place that a pull request has in the queue of its host.
 	Seen(tx *db.Tx, r repo.Ref, prID string, at codehost.QueueEntry, in bool) error
-	// Expelled tells that the host took a pull request out of its queue, and its word why.
-	Expelled(tx *db.Tx, r repo.Ref, prID, reason string) error
+	// Expelled tells that the host took a pull request out of its queue, why, and its word for that.
+	Expelled(tx *db.Tx, r repo.Ref, prID string, why codehost.Exit, says string) error
 	// Failure answers why a head was thrown out of its queue by its check, with the end of
 	// the output; false if it was not.
 	Failure(tx *db.Tx, prID, headSHA string) (why, log string, ok bool, err error)

@@ -75,7 +75,7 @@ func TestHeldOrderStandsInNoQueue(t *testing.T) {
 		k.may = map[string]codehost.Permission{"ann": codehost.PermitWrite, "bea": codehost.PermitWrite}
 		y.line.on, y.line.goes = true, map[string]bool{}
 		prID, sha := k.open1()
-		if err := k.reviewed("submitted", "1", "ann", "approved", sha); err != nil {
+		if err := k.reviewed(codehost.ActionSubmitted, "1", "ann", "approved", sha); err != nil {
 			t.Fatal(err)
 		}
 		action := y.action(prID).ID
@@ -91,13 +91,13 @@ func TestHeldOrderStandsInNoQueue(t *testing.T) {
 		if !stands() {
 			t.Fatal("an approved order does not stand")
 		}
-		if err := k.reviewed("submitted", "2", "bea", "changes_requested", sha); err != nil {
+		if err := k.reviewed(codehost.ActionSubmitted, "2", "bea", "changes_requested", sha); err != nil {
 			t.Fatal(err)
 		}
 		if stands() {
 			t.Error("it stands although somebody requests changes")
 		}
-		if err := k.reviewed("dismissed", "2", "bea", "dismissed", sha); err != nil {
+		if err := k.reviewed(codehost.ActionDismissed, "2", "bea", "dismissed", sha); err != nil {
 			t.Fatal(err)
 		}
 		if !stands() {

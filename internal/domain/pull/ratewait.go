@@ -35,7 +35,7 @@ func Waits(tx *db.Tx, prIDs []string) (map[string]Wait, error) {
 	for _, prID := range prIDs {
 		for _, object := range intentsOf(prID) {
 			if w, ok := waits[object]; ok {
-				out[prID] = out[prID].with(w.CreatedAt, w.DueAt)
+				out[prID] = out[prID].with(w.Since, w.Until)
 			}
 		}
 	}

@@ -17,11 +17,11 @@ const group = "Account and platform operator"
 
 // Quota is what an account may have, and has.
 type Quota struct {
-	_          struct{}   `doc:"What an account may store and change, and what it has." schema:"AccountQuota"`
-	AccountID  string     `json:"account_id" format:"uuid" doc:"id of the account"`
-	Tier       string     `json:"tier" enum:"free,team,self_hosted,oss_verified" doc:"what it is entitled to, which decides what operators have not set"`
-	MeasuredAt *time.Time `json:"measured_at" doc:"when it was last measured; null: not yet. What was sent since is added to record_bytes"`
-	Things     []Thing    `json:"things" doc:"what is limited, always all of them in the same order"`
+	_          struct{}    `doc:"What an account may store and change, and what it has." schema:"AccountQuota"`
+	AccountID  string      `json:"account_id" format:"uuid" doc:"id of the account"`
+	Tier       people.Tier `json:"tier" doc:"what it is entitled to, which decides what operators have not set"`
+	MeasuredAt *time.Time  `json:"measured_at" doc:"when it was last measured; null: not yet. What was sent since is added to record_bytes"`
+	Things     []Thing     `json:"things" doc:"what is limited, always all of them in the same order"`
 }
 
 // Thing is one thing that an account has a limit of.

@@ -76,7 +76,7 @@ var unlimited = Limits{None, None, None, None, None, None, None, None, None}
 
 // byTier are the limits of accounts for which operators have set nothing. Who runs a
 // server for themselves has its disk.
-var byTier = map[string]Limits{
+var byTier = map[people.Tier]Limits{
 	people.TierFree: {
 		GitBytes: 2 * gib, ObjectBytes: gib, RecordBytes: 512 * mib, Records: 1_000_000, Repos: 100, Tokens: 200, PersonTokens: 50,
 		Boxes: 25, WritesPerMinute: 1200,

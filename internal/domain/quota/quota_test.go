@@ -166,7 +166,8 @@ func onBoth(t *testing.T, fn func(*testing.T, *yard)) {
 			for i := range y.nodes {
 				y.nodes[i] = New(Needs{DB: y.db, Logger: slog.New(slog.DiscardHandler), Sizes: y.disk, Clock: y.clock})
 			}
-			y.add(seed.Account{ID: y.a, Login: "a", Tier: people.TierFree}, seed.Account{ID: y.b, Login: "b", Tier: people.TierFree})
+			y.add(seed.Account{ID: y.a, Login: "a", Tier: string(people.TierFree)},
+				seed.Account{ID: y.b, Login: "b", Tier: string(people.TierFree)})
 			for _, account := range []string{y.a, y.b} {
 				y.add(seed.Repo{ID: "repo-" + account, Account: account, Owner: account, Name: "web"})
 			}

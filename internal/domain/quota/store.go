@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 )
 
 // quotaRow is what operators have set; nil: nothing.
@@ -14,7 +15,7 @@ type quotaRow struct {
 
 // stateRow is what an account may have and has.
 type stateRow struct {
-	Tier        string
+	Tier        people.Tier
 	GitMost     *int64
 	ObjectMost  *int64
 	RecordMost  *int64

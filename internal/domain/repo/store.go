@@ -7,7 +7,6 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
-	"yardmaster/internal/domain/people"
 )
 
 type row struct {
@@ -126,7 +125,7 @@ const columns = `id, account_id, owner, name, host, host_repo_id, default_branch
 	head_sha, last_activity_at, created_at,
 	disabled_at, private_at, lacks_at, (SELECT a.tier_at FROM accounts a WHERE a.id = repos.account_id) AS tier_at,
 	(SELECT f.floors FROM account_floors f WHERE f.account_id = repos.account_id) AS floors,
-	private AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = repos.account_id AND a.tier = '` + people.TierFree + `') AS uncovered`
+	private AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = repos.account_id AND a.tier = 'free') AS uncovered`
 
 var (
 	insert = db.SWith[insertArgs](`INSERT INTO repos (id, account_id, owner, name, host, host_repo_id, default_branch, private, enabled,

@@ -52,7 +52,6 @@ type (
 // HostNeeds are the dependencies of AtHost.
 type HostNeeds struct {
 	DB      *db.DB
-	Hub     *event.Hub
 	Hosts   *codehost.Hosts
 	Intents *intent.Service
 	Page    Pages
@@ -95,7 +94,7 @@ func (a *AtHost) PostReview(tx *db.Tx, r repo.Ref, p Pull, rv Posting) error {
 			FindingID: f.ID, File: f.File, Side: f.Side, StartLine: f.PlaceStart, Line: f.PlaceLine, Text: text(f),
 		})
 	}
-	_, err := postKind.Put(tx, a.Hub, intent.Want[postArgs]{Repo: r, Object: p.ID, Rank: intent.ForReviews, Args: args})
+	_, err := postKind.Put(tx, intent.Want[postArgs]{Repo: r, Object: p.ID, Rank: intent.ForReviews, Args: args})
 	return err
 }
 
@@ -115,7 +114,7 @@ func (a *AtHost) SetCheck(tx *db.Tx, r repo.Ref, p Pull, c Check) error {
 	if title == "" {
 		title = "Review"
 	}
-	_, err := checkKind.Put(tx, a.Hub, intent.Want[codehost.OwnCheck]{Repo: r, Object: p.ID + "/review", Rank: intent.ForReviews,
+	_, err := checkKind.Put(tx, intent.Want[codehost.OwnCheck]{Repo: r, Object: p.ID + "/review", Rank: intent.ForReviews,
 		Args: codehost.OwnCheck{
 			Name:       CheckName,
 			SHA:        c.HeadSHA,
@@ -132,7 +131,7 @@ func (a *AtHost) Answer(tx *db.Tx, r repo.Ref, p Pull, f Finding, text string, r
 	if !a.can(r, codehost.KeepPulls) {
 		return nil
 	}
-	_, err := answerKind.Put(tx, a.Hub, intent.Want[answerArgs]{Repo: r, Object: p.ID, Rank: intent.ForReviews,
+	_, err := answerKind.Put(tx, intent.Want[answerArgs]{Repo: r, Object: p.ID, Rank: intent.ForReviews,
 		Args: answerArgs{Number: p.Number, FindingID: f.ID, Text: text, Resolve: resolve}})
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/fault"
 )
@@ -43,8 +44,11 @@ func TestPostingEnds(t *testing.T) {
 		for _, refuses := range []error{nil, codehost.ErrHeadMoved} {
 			r := y.ref()
 			y.Hosts.Set(codehost.BuiltIn, codehost.Sides{Host: must(y.Hosts.Of(r.HostRepo())), Forge: desk{refuses: refuses}})
-			intents := intent.New(intent.Needs{DB: y.DB, Hub: y.hub, Hosts: y.Hosts, Logger: slog.New(slog.DiscardHandler)})
-			host := NewAtHost(HostNeeds{DB: y.DB, Hub: y.hub, Hosts: y.Hosts, Intents: intents, Page: pages{}})
+			intents := intent.New(intent.Needs{
+				DB: y.DB, Due: duetest.New(y.DB, y.hub), Hosts: y.Hosts, Logger: slog.New(slog.DiscardHandler),
+			})
+			intent.LineMoved.On(y.DB, intents.FollowLine)
+			host := NewAtHost(HostNeeds{DB: y.DB, Hosts: y.Hosts, Intents: intents, Page: pages{}})
 			posting := func() (ok bool) {
 				y.write(func(tx *db.Tx) (err error) { _, ok, err = PostingSince(tx, r.ID, y.pr.ID); return err })
 				return ok
@@ -55,7 +59,7 @@ func TestPostingEnds(t *testing.T) {
 			if !posting() {
 				t.Error("it is not being posted before the host was asked")
 			}
-			intents.Pass(y.ctx())
+			duetest.Pass(y.ctx(), t, intents.Due)
 			if posting() || !slices.Equal(ended, []string{y.pr.ID}) {
 				t.Errorf("refused with %v: it is being posted: %v, told %q", refuses, posting(), ended)
 			}
@@ -81,14 +85,17 @@ func TestPostingRefused(t *testing.T) {
 			t.Parallel()
 			onBoth(t, func(t *testing.T, y *yard) {
 				r := y.ref()
-				intents := intent.New(intent.Needs{DB: y.DB, Hub: y.hub, Hosts: y.Hosts, Logger: slog.New(slog.DiscardHandler)})
-				host := NewAtHost(HostNeeds{DB: y.DB, Hub: y.hub, Hosts: y.Hosts, Intents: intents, Page: pages{}})
+				intents := intent.New(intent.Needs{
+					DB: y.DB, Due: duetest.New(y.DB, y.hub), Hosts: y.Hosts, Logger: slog.New(slog.DiscardHandler),
+				})
+				intent.LineMoved.On(y.DB, intents.FollowLine)
+				host := NewAtHost(HostNeeds{DB: y.DB, Hosts: y.Hosts, Intents: intents, Page: pages{}})
 				y.Hosts.Set(codehost.BuiltIn, codehost.Sides{Host: must(y.Hosts.Of(r.HostRepo())), Forge: desk{refuses: c.refuses}})
 				y.commit("a.txt", numbered(20))
 				y.reviewed(defect("a.txt", 5, "high", "It is wrong."))
 				y.wantRun(Completed, VerdictFailure, 1)
 				y.write(func(tx *db.Tx) error { return host.PostReview(tx, r, y.pr, y.posted[0]) })
-				intents.Pass(y.ctx())
+				duetest.Pass(y.ctx(), t, intents.Due)
 				y.wantRun(Completed, VerdictFailure, 0)
 				if f := y.only(); y.last().Note != c.note || f.State != Posted || y.told.Findings != 1 {
 					t.Errorf("%q, %+v, %+v", y.last().Note, f, y.told)

@@ -295,7 +295,7 @@ type TaskResult struct {
 	_             struct{}         `doc:"What a task delivered, over all its tries." schema:"TaskResult"`
 	TaskID        string           `json:"task_id" format:"uuid" doc:"id of the task"`
 	RunID         *string          `json:"run_id" format:"uuid" doc:"the newest try, whose report it is; null before the first"`
-	Status        task.Status      `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" example:"completed" doc:"state of the task"`
+	Status        task.Status      `json:"status" example:"completed" doc:"state of the task"`
 	Report        *string          `json:"report" example:"The footer now computes the year." doc:"markdown; null when nothing was delivered yet"`
 	ReportMD      string           `json:"report_md" enum:"report_md,final_turn,none" doc:"where the report comes from: a report file, the closing words of the agent, or none"`
 	ReportMissing bool             `json:"report_missing" example:"false" doc:"whether the newest run failed because it delivered nothing"`

@@ -63,7 +63,7 @@ type Schedule struct {
 	Labels      map[string]string `json:"labels" example:"{\"team\":\"web\"}" doc:"names and values that the asks are filed with"`
 	Cron        string            `json:"cron" example:"0 6 * * 1-5" doc:"minute, hour, day of the month, month, day of the week"`
 	Zone        string            `json:"zone" example:"Europe/Berlin" doc:"the time zone of cron"`
-	WhenBusy    string            `json:"when_busy" enum:"queue,skip" doc:"while what it filed last is not done: queue files another ask, skip leaves the occurrence out"`
+	WhenBusy    WhenBusy          `json:"when_busy" doc:"while what it filed last is not done: queue files another ask, skip leaves the occurrence out"`
 	State       string            `json:"state" enum:"active,paused" doc:"paused: it files nothing until somebody resumes it"`
 	Obstacle    *string           `json:"obstacle" enum:"repo_disabled,repo_gone,person_left" doc:"what keeps it from filing at present; null: nothing does. person_left: the person for whom it files has left the account, was suspended or may file no asks, and the next occurrence pauses it"`
 	NextAt      *time.Time        `json:"next_at" doc:"the next occurrence; null while it is paused"`
@@ -119,7 +119,7 @@ type createIn struct {
 	Labels   map[string]string `json:"labels,omitempty" maxItems:"50" maxLength:"200" example:"{\"team\":\"web\"}" doc:"names and values of your own, which the asks get"`
 	Cron     string            `json:"cron" maxLength:"200" example:"0 6 * * 1-5" doc:"when to file: minute, hour, day of the month, month, day of the week"`
 	Zone     string            `json:"zone,omitempty" maxLength:"64" example:"Europe/Berlin" doc:"time zone of cron, by its name in the IANA database; the account's unless given"`
-	WhenBusy string            `json:"when_busy,omitempty" enum:"queue,skip" doc:"what to do while the last ask is not done: queue, the default, or skip"`
+	WhenBusy WhenBusy          `json:"when_busy,omitempty" doc:"what to do while the last ask is not done: queue, the default, or skip"`
 	Paused   bool              `json:"paused,omitempty" doc:"true: it files nothing until it is resumed"`
 }
 
@@ -184,7 +184,9 @@ func (r *row) of(actor policy.Actor) {
 }
 
 func (r row) data() setData {
-	return setData{Cron: r.Cron, Paused: r.PausedWhy != nil, RequestedBy: r.UserID, Title: r.Title, WhenBusy: r.WhenBusy, Zone: r.Zone}
+	return setData{
+		Cron: r.Cron, Paused: r.PausedWhy != nil, RequestedBy: r.UserID, Title: r.Title, WhenBusy: string(r.WhenBusy), Zone: r.Zone,
+	}
 }
 
 func (s *Service) create(ctx context.Context, in createIn) (out Schedule, err error) {
@@ -297,7 +299,7 @@ type updateIn struct {
 	Labels   *map[string]string `json:"labels,omitempty" maxItems:"50" maxLength:"200" doc:"names and values of your own, in place of those before"`
 	Cron     *string            `json:"cron,omitempty" maxLength:"200" example:"0 6 * * 1-5" doc:"when to file"`
 	Zone     *string            `json:"zone,omitempty" minLength:"1" maxLength:"64" example:"Europe/Berlin" doc:"time zone of cron"`
-	WhenBusy *string            `json:"when_busy,omitempty" enum:"queue,skip" doc:"what to do while the last ask is not done"`
+	WhenBusy *WhenBusy          `json:"when_busy,omitempty" doc:"what to do while the last ask is not done"`
 	Paused   *bool              `json:"paused,omitempty" example:"true" doc:"true: it files nothing until it is resumed, by false"`
 }
 

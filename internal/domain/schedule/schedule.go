@@ -39,11 +39,17 @@ const (
 // byPerson is why a schedule is paused that a person has paused.
 const byPerson = "person"
 
-// What a schedule does while its last ask is not done.
+// WhenBusy is what a schedule does while its last ask is not done.
+type WhenBusy string
+
+// What a schedule may do then.
 const (
-	Queue = "queue" // files another one
-	Skip  = "skip"  // leaves the occurrence out
+	Queue WhenBusy = "queue" // files another one
+	Skip  WhenBusy = "skip"  // leaves the occurrence out
 )
+
+// Values lists all of it.
+func (WhenBusy) Values() []string { return []string{string(Queue), string(Skip)} }
 
 const (
 	most     = 50 // schedules of an account

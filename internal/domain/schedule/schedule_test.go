@@ -102,7 +102,7 @@ func (y *yard) write(fn func(*db.Tx) error) {
 	}
 }
 
-func (y *yard) make(cron, zone, whenBusy string) Schedule {
+func (y *yard) make(cron, zone string, whenBusy WhenBusy) Schedule {
 	y.t.Helper()
 	s, err := y.nodes[0].create(y.as("ada"), createIn{Repo: "acme/web", Title: "t", Body: "b", Cron: cron, Zone: zone, WhenBusy: whenBusy})
 	if err != nil {

@@ -19,7 +19,7 @@ type row struct {
 	Labels      db.JSON[map[string]string]
 	Cron        string
 	Zone        string
-	WhenBusy    string
+	WhenBusy    WhenBusy
 	UserID      string
 	Scopes      db.JSON[[]string]
 	PausedWhy   *string

@@ -88,7 +88,7 @@ func (s *Service) postRequest(tx *db.Tx, p Pull, in requestIn, places []place, r
 	for i, c := range in.Comments {
 		args.Notes = append(args.Notes, note{ThreadID: rows[i].ID, At: places[i], Body: hidden(c.Body)})
 	}
-	_, err = postKind.Put(tx, s.Hub, intent.Want[postArgs]{Repo: r, Object: p.ID, Rank: intent.ForPeople, Args: args})
+	_, err = postKind.Put(tx, intent.Want[postArgs]{Repo: r, Object: p.ID, Rank: intent.ForPeople, Args: args})
 	return err
 }
 
@@ -105,7 +105,7 @@ func (s *Service) post(tx *db.Tx, p Pull, in commentIn, at place, threadID strin
 	if args.Body, err = s.signed(tx, actor(tx), "says", in.Body); err != nil {
 		return err
 	}
-	_, err = sayKind.Put(tx, s.Hub, intent.Want[sayArgs]{Repo: r, Object: p.ID, Rank: intent.ForPeople, Args: args})
+	_, err = sayKind.Put(tx, intent.Want[sayArgs]{Repo: r, Object: p.ID, Rank: intent.ForPeople, Args: args})
 	return err
 }
 
@@ -115,7 +115,7 @@ func (s *Service) putResolve(tx *db.Tx, p Pull, threadID string, resolved bool) 
 	if err != nil {
 		return err
 	}
-	_, err = resolveKind.Put(tx, s.Hub, intent.Want[resolveArgs]{Repo: r, Object: p.ID, Rank: intent.ForPeople,
+	_, err = resolveKind.Put(tx, intent.Want[resolveArgs]{Repo: r, Object: p.ID, Rank: intent.ForPeople,
 		Args: resolveArgs{Number: p.Number, Thread: threadID, Resolved: resolved}})
 	return err
 }
@@ -134,7 +134,7 @@ func (s *Service) resolveThere(tx *db.Tx, rows []threadRow) error {
 		if err != nil || !ok {
 			return err
 		}
-		if _, err := resolveKind.Put(tx, s.Hub, intent.Want[resolveArgs]{Repo: r, Object: p.ID, Rank: intent.ForReviews,
+		if _, err := resolveKind.Put(tx, intent.Want[resolveArgs]{Repo: r, Object: p.ID, Rank: intent.ForReviews,
 			Args: resolveArgs{Number: p.Number, Comment: t.HostComment, Resolved: true}}); err != nil {
 			return err
 		}

@@ -20,7 +20,6 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/intent"
-	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/needs"
 )
@@ -72,7 +71,6 @@ type Pulls interface {
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB      *db.DB
-	Hub     *event.Hub
 	Hosts   *codehost.Hosts
 	Intents *intent.Service
 	Pulls   Pulls

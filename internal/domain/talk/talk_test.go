@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -45,8 +46,8 @@ func open(t *testing.T, e db.Engine) *yard {
 	}
 	hub := event.NewHub()
 	hosts := codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: builtin.Forge{}}})
-	y.Service = New(Needs{DB: d, Hub: hub, Hosts: hosts, Pulls: y,
-		Intents: intent.New(intent.Needs{DB: d, Hub: hub, Hosts: hosts, Logger: slog.New(slog.DiscardHandler)})})
+	y.Service = New(Needs{DB: d, Hosts: hosts, Pulls: y,
+		Intents: intent.New(intent.Needs{DB: d, Due: duetest.New(d, hub), Hosts: hosts, Logger: slog.New(slog.DiscardHandler)})})
 	if err := d.Write(y.as("ada"), func(tx *db.Tx) (err error) {
 		if err := seed.Add(tx, seed.Account{ID: "acme"}); err != nil {
 			return err

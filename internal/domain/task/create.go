@@ -36,7 +36,7 @@ type createIn struct {
 	Repo         string            `json:"repo" pattern:"^[^/\\s]+/[^/\\s]+$" says:"must have the form OWNER/NAME" maxLength:"200" doc:"the repository to work in, owner/name"`
 	Title        string            `json:"title" minLength:"1" maxLength:"200" doc:"one line; the branch of the task is named after it"`
 	Problem      string            `json:"problem" minLength:"1" maxLength:"20000" example:"The footer shows last year. Compute the year when the page is rendered." doc:"what is to be done and why, in words: all the agent is told; links alone are refused"`
-	Sink         string            `json:"sink,omitempty" enum:"queued,direct,gh,linear" doc:"queued unless given; direct goes to the head of the queue; gh opens an issue at the code host and queues nothing: 422 sink-not-configured if that keeps no issues; linear opens one at Linear and queues nothing: 422 sink-not-configured unless integration.linear_set has given a key"`
+	Sink         Sink              `json:"sink,omitempty" doc:"queued unless given; direct goes to the head of the queue; gh opens an issue at the code host and queues nothing: 422 sink-not-configured if that keeps no issues; linear opens one at Linear and queues nothing: 422 sink-not-configured unless integration.linear_set has given a key"`
 	Kind         string            `json:"kind,omitempty" enum:"work,scout,setup,kb,devops" doc:"work unless given; kb proposes texts for the pages that problem names in backticks; devops is about how the repository is built, checked and delivered, and changes nothing that is deployed"`
 	Template     string            `json:"template,omitempty" maxLength:"100" example:"default" doc:"name of the agent template; unless given the repository's, else the server's default"`
 	Priority     *int64            `json:"priority,omitempty" minimum:"0" maximum:"100" doc:"higher is claimed first; 50 unless given, 100 with sink direct"`
@@ -57,7 +57,7 @@ type Dispatched struct {
 	TaskID        *string  `json:"task_id" format:"uuid" doc:"id of the new task; null when a person is asked instead, and with the sinks gh and linear"`
 	IssueID       *string  `json:"issue_id,omitempty" format:"uuid" doc:"with the sink gh: id of the issue that the code host opens; with linear: id of the issue there, see integration.linear_issues"`
 	EscalationID  *string  `json:"escalation_id,omitempty" format:"uuid" doc:"id of the escalation, when a person is asked instead"`
-	Sink          *string  `json:"sink,omitempty" enum:"queued,direct,gh,linear" doc:"where the task went"`
+	Sink          *Sink    `json:"sink,omitempty" doc:"where the task went"`
 	QueuePosition *int64   `json:"queue_position,omitempty" doc:"its place among the tasks that wait, from 1"`
 	QueueDepth    *int64   `json:"queue_depth,omitempty" doc:"how many tasks of the account wait, this one included"`
 	QueueDepthCap *int64   `json:"queue_depth_cap,omitempty" example:"1000" doc:"how many may wait at most; -1 is uncapped"`
@@ -98,7 +98,7 @@ func (s *Service) create(ctx context.Context, in createIn) (out Dispatched, err 
 }
 
 // noSink says that nothing is behind a sink.
-func noSink(sink string) error {
+func noSink(sink Sink) error {
 	f := fault.Newf(fault.Unprocessable, "sink-not-configured",
 		"Nothing is connected behind the sink %s for this repository; send queued or direct.", sink)
 	f.Fields = map[string][]string{"sink": {"has nothing behind it for this repository"}}
@@ -223,19 +223,20 @@ func (in *createIn) spec() Spec {
 
 // Spec describes a new task.
 type Spec struct {
-	Kind, Sink, Title, Problem string
-	Template                   string
-	Command                    []string // of kind ci: what to run
-	Checkout                   string   // of kind ci: the commit to run it on
-	Priority                   int64
-	Confidence                 float64
-	DependsOn                  []string
-	Labels                     map[string]string
-	Files                      []string
-	BudgetMicros               *int64
-	ResultSchema, AskID, PRID  *string
-	Branch                     string // empty: one of the task's own
-	Start                      string // the commit that Branch begins at; empty: the default branch
+	Kind, Title, Problem      string
+	Sink                      Sink
+	Template                  string
+	Command                   []string // of kind ci: what to run
+	Checkout                  string   // of kind ci: the commit to run it on
+	Priority                  int64
+	Confidence                float64
+	DependsOn                 []string
+	Labels                    map[string]string
+	Files                     []string
+	BudgetMicros              *int64
+	ResultSchema, AskID, PRID *string
+	Branch                    string // empty: one of the task's own
+	Start                     string // the commit that Branch begins at; empty: the default branch
 	// RequestedBy is the person at the beginning of the chain, for whom the work is
 	// done. Nil is the actor, and empty is nobody.
 	RequestedBy *string
@@ -326,7 +327,7 @@ func (s *Service) add(tx *db.Tx, repo Repo, sp Spec, fresh map[string]bool) (Row
 	if err := Moved.Send(tx, Move{&t, ""}); err != nil {
 		return t, err
 	}
-	return t, tell(s.Hub, tx, &t, createdEvent, createdData{Kind: t.Kind, Sink: t.Sink, Title: t.Title})
+	return t, tell(s.Hub, tx, &t, createdEvent, createdData{Kind: t.Kind, Sink: string(t.Sink), Title: t.Title})
 }
 
 // dependencies locks the tasks that t is to wait for, so that none of them ends

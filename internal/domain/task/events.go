@@ -11,7 +11,7 @@ var Topic = event.Tasks
 // Change is the part of the data that every event of a task has.
 type Change struct {
 	PlanID *string `json:"plan_id,omitempty" doc:"the plan that the task is of"` // a client that follows plans sees the task move
-	Status Status  `json:"status" doc:"state of the task after the event"`
+	Status string  `json:"status" doc:"state of the task after the event"`
 }
 
 func (c *Change) change() *Change { return c }
@@ -133,7 +133,7 @@ func tell[T any, P interface {
 	change() *Change
 }](hub *event.Hub, tx *db.Tx, t *Row, kind event.Kind[T], data T) error {
 	c := P(&data).change()
-	c.Status, c.PlanID = t.Status, t.PlanID
+	c.Status, c.PlanID = string(t.Status), t.PlanID
 	hub.Notify(tx, event.TaskTopic(t.ID), event.QueueTopic(t.AccountID), AnyQueue)
 	return kind.Record(tx, event.Subject{ID: t.ID, Account: t.AccountID, RepoID: t.RepoID}, data)
 }

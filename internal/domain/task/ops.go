@@ -61,12 +61,8 @@ func (s *Service) Ops() []op.Op {
 }
 
 func paging() *op.Paging {
-	var states []string
-	for _, st := range Statuses() {
-		states = append(states, string(st))
-	}
 	return &op.Paging{Default: 50, Max: 200, Q: true, Several: []string{"status", "kind"}, Filters: map[string][]string{
-		"status":   states,
+		"status":   Pending.Values(),
 		"stuck":    {"true"},
 		"waits":    {"person"},
 		"finished": {"24h"},
@@ -197,7 +193,7 @@ func (s *Service) get(ctx context.Context, in idIn) (out Detail, err error) {
 type Reassigned struct {
 	_          struct{} `doc:"What task.reassign did."`
 	TaskID     string   `json:"task_id" format:"uuid" doc:"id of the task"`
-	Status     Status   `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" doc:"state of the task after the call; pending when it was taken away"`
+	Status     Status   `json:"status" doc:"state of the task after the call; pending when it was taken away"`
 	Reassigned bool     `json:"reassigned" doc:"false when no box held it"`
 }
 
@@ -230,7 +226,7 @@ type TaskCancelled struct {
 	_      struct{} `doc:"What task.cancel did."`
 	Kind   string   `json:"kind" enum:"cancelled,already_terminal" doc:"already_terminal: the task was over before, and nothing was changed"`
 	TaskID string   `json:"task_id" format:"uuid" doc:"id of the task"`
-	Status Status   `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" example:"cancelled" doc:"state of the task after the call"`
+	Status Status   `json:"status" example:"cancelled" doc:"state of the task after the call"`
 }
 
 func (s *Service) cancel(ctx context.Context, in idIn) (out TaskCancelled, err error) {
@@ -286,7 +282,7 @@ type redispatchIn struct {
 type Redispatched struct {
 	_                  struct{} `doc:"What task.redispatch did, and what the next run begins from."`
 	TaskID             string   `json:"task_id" format:"uuid" doc:"id of the task"`
-	Status             Status   `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" doc:"state of the task after the call: pending"`
+	Status             Status   `json:"status" doc:"state of the task after the call: pending"`
 	PriorAttempt       int64    `json:"prior_attempt" example:"3" doc:"how many tries it had had before this call set them back to 0"`
 	SavedWIP           SavedWIP `json:"saved_wip" doc:"the unfinished work that the next run resumes from"`
 	ReleasedDependents []string `json:"released_dependents" format:"uuid" doc:"tasks that had failed because of this one and wait again"`
@@ -395,7 +391,7 @@ func (s *Service) shipped(tx *db.Tx, t *Row) error {
 type Hurried struct {
 	_      struct{} `doc:"What task.retry_now did."`
 	TaskID string   `json:"task_id" format:"uuid" doc:"id of the task"`
-	Status Status   `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" doc:"state of the task after the call"`
+	Status Status   `json:"status" doc:"state of the task after the call"`
 }
 
 // retryNow ends the wait before the next try of a task. Its tries stay counted; a

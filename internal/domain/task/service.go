@@ -115,7 +115,7 @@ type Lanes interface {
 type Tracker interface {
 	// Open asks what is behind a sink to open an issue for a repository of tx.Account, and
 	// answers the id that the issue has here; false if nothing is behind the sink.
-	Open(tx *db.Tx, sink string, n NewIssue) (issueID string, ok bool, err error)
+	Open(tx *db.Tx, sink Sink, n NewIssue) (issueID string, ok bool, err error)
 }
 
 // NewIssue is an issue to be opened by a Tracker.
@@ -128,7 +128,7 @@ type NewIssue struct {
 type NoTracker struct{}
 
 // Open implements Tracker. It opens nothing.
-func (NoTracker) Open(*db.Tx, string, NewIssue) (string, bool, error) {
+func (NoTracker) Open(*db.Tx, Sink, NewIssue) (string, bool, error) {
 	return "", false, nil
 }
 

@@ -31,6 +31,14 @@ func Statuses() []Status {
 	return []Status{Pending, Held, Claimed, Running, AwaitingCI, AwaitingReview, Mergeable, Completed, Merged, Cancelled, Failed}
 }
 
+// Values lists all states as texts.
+func (Status) Values() (out []string) {
+	for _, s := range Statuses() {
+		out = append(out, string(s))
+	}
+	return out
+}
+
 // moves are all moves that are allowed, by state.
 var moves = map[Status][]Status{
 	Pending:        {Claimed, Held, Failed, Cancelled},

@@ -39,14 +39,22 @@ const (
 	KindCI      = "ci"
 )
 
-// Sinks: where a new task goes. Direct tasks go to the head of the queue. Gh and linear
-// are systems outside, which have to be connected.
+// Sink is where a new task goes.
+type Sink string
+
+// Sinks. Direct tasks go to the head of the queue. Gh and linear are systems outside, which
+// have to be connected.
 const (
-	SinkQueued = "queued"
-	SinkDirect = "direct"
-	SinkGH     = "gh"
-	SinkLinear = "linear"
+	SinkQueued Sink = "queued"
+	SinkDirect Sink = "direct"
+	SinkGH     Sink = "gh"
+	SinkLinear Sink = "linear"
 )
+
+// Values lists all sinks.
+func (Sink) Values() []string {
+	return []string{string(SinkQueued), string(SinkDirect), string(SinkGH), string(SinkLinear)}
+}
 
 // Uncapped is the limit of an account whose pending tasks have none.
 const Uncapped = -1
@@ -57,7 +65,7 @@ type Row struct {
 	AccountID    string
 	RepoID       string
 	Kind         string
-	Sink         string
+	Sink         Sink
 	Title        string
 	Problem      string
 	Status       Status
@@ -116,10 +124,10 @@ type Task struct {
 	ID            string            `json:"id" format:"uuid" doc:"random UUID; its first eight digits end the name of the branch"`
 	Repo          string            `json:"repo" doc:"owner/name"`
 	Kind          string            `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci" doc:"what sort of work; review, babysit and ci are made by the platform alone"`
-	Sink          string            `json:"sink" enum:"queued,direct,gh,linear" doc:"how it was dispatched; direct went to the head of the queue"`
+	Sink          Sink              `json:"sink" doc:"how it was dispatched; direct went to the head of the queue"`
 	Title         string            `json:"title" doc:"one line"`
 	Problem       string            `json:"problem" doc:"what the agent is asked to do, as it was filed"`
-	Status        Status            `json:"status" enum:"pending,held,claimed,running,awaiting_ci,awaiting_review,mergeable,completed,merged,cancelled,failed" example:"running" doc:"pending: in the queue; held: parked until a person or a budget acts; claimed: a box has it and the agent has not started; awaiting_ci, awaiting_review and mergeable: its pull request is open; completed, merged and cancelled are final; failed is left by task.redispatch alone"`
+	Status        Status            `json:"status" example:"running" doc:"pending: in the queue; held: parked until a person or a budget acts; claimed: a box has it and the agent has not started; awaiting_ci, awaiting_review and mergeable: its pull request is open; completed, merged and cancelled are final; failed is left by task.redispatch alone"`
 	Attempt       int64             `json:"attempt" doc:"tries begun since it was created, released or redispatched"`
 	MaxAttempts   int64             `json:"max_attempts" example:"3" doc:"how many failures that count end it for good"`
 	FailureKind   *string           `json:"failure_kind" example:"null" doc:"slug of what went wrong last, such as run_timeout, box_lost or merge_conflict; null when nothing has"`

@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
 )
 
 const group = "Secrets"
@@ -101,13 +102,13 @@ func (s *Service) all(ctx context.Context, p op.PageIn, repo func(*db.Tx) (strin
 }
 
 type setIn struct {
-	Name        string   `json:"name" example:"PAYMENT_TEST_KEY" doc:"of the environment variable, or by which the broker's part of it is known"`
-	Value       string   `json:"value" maxLength:"16384" example:"example-value" doc:"the secret; never read back"`
-	Environment string   `json:"environment,omitempty" example:"staging" doc:"what it is for, say staging; one name may have a value for each"`
-	Delivery    string   `json:"delivery,omitempty" enum:"env,broker" doc:"env: the agent has it in its environment; broker: the box adds it to requests and the agent never has it; env unless given"`
-	Hosts       []string `json:"hosts,omitempty" maxItems:"20" maxLength:"255" doc:"of broker: the hosts that it is sent to, over https, and no others"`
-	Header      string   `json:"header,omitempty" maxLength:"100" doc:"of broker: Authorization unless given"`
-	Prefix      *string  `json:"prefix,omitempty" maxLength:"100" doc:"of broker: what stands before the value; \"Bearer \" for Authorization, else nothing"`
+	Name        string            `json:"name" example:"PAYMENT_TEST_KEY" doc:"of the environment variable, or by which the broker's part of it is known"`
+	Value       string            `json:"value" maxLength:"16384" example:"example-value" doc:"the secret; never read back"`
+	Environment string            `json:"environment,omitempty" example:"staging" doc:"what it is for, say staging; one name may have a value for each"`
+	Delivery    protocol.Delivery `json:"delivery,omitempty" doc:"env: the agent has it in its environment; broker: the box adds it to requests and the agent never has it; env unless given"`
+	Hosts       []string          `json:"hosts,omitempty" maxItems:"20" maxLength:"255" doc:"of broker: the hosts that it is sent to, over https, and no others"`
+	Header      string            `json:"header,omitempty" maxLength:"100" doc:"of broker: Authorization unless given"`
+	Prefix      *string           `json:"prefix,omitempty" maxLength:"100" doc:"of broker: what stands before the value; \"Bearer \" for Authorization, else nothing"`
 }
 
 type setRepoIn struct {

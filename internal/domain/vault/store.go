@@ -13,7 +13,7 @@ type row struct {
 	RepoID      string
 	Name        string
 	Environment string
-	Delivery    string
+	Delivery    protocol.Delivery
 	Hosts       db.JSON[[]string]
 	Header      string
 	Prefix      string
@@ -27,7 +27,7 @@ type sealedRow struct {
 	Name        string
 	Environment string
 	Sealed      string
-	Delivery    string
+	Delivery    protocol.Delivery
 	Hosts       db.JSON[[]string]
 	Header      string
 	Prefix      string
@@ -68,7 +68,7 @@ type removeArgs struct {
 type putArgs struct {
 	AccountID, RepoID, Environment, Name, Sealed string
 	Size                                         int
-	Delivery                                     string
+	Delivery                                     protocol.Delivery
 	Hosts                                        db.JSON[[]string]
 	Header, Prefix                               string
 	CreatedAt                                    time.Time

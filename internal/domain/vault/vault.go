@@ -34,17 +34,17 @@ const (
 
 // Secret is a secret as clients see it: without its value.
 type Secret struct {
-	_           struct{}  `doc:"A secret without its value." schema:"Secret"`
-	Name        string    `json:"name" example:"PAYMENT_TEST_KEY" doc:"of the environment variable, or by which the broker's part of it is known"`
-	Environment *string   `json:"environment" example:"null" doc:"the environment it is for; null: for all"`
-	Delivery    string    `json:"delivery" enum:"env,broker" doc:"env: the agent has it in its environment; broker: the box adds it to requests, the agent never has it"`
-	Variable    *string   `json:"variable" example:"PAYMENT_TEST_KEY" doc:"environment variable of a run that holds it; null for broker"`
-	Hosts       []string  `json:"hosts" example:"[]" doc:"host or host:port that the broker adds it for; empty for env"`
-	Header      *string   `json:"header" example:"null" doc:"header that the broker sets; null for env"`
-	Prefix      *string   `json:"prefix" example:"null" doc:"what stands before the value in that header; null for env"`
-	CreatedAt   time.Time `json:"created_at" doc:"when it was first set"`
-	UpdatedAt   time.Time `json:"updated_at" doc:"when its value was last set"`
-	UpdatedBy   string    `json:"updated_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who set it last: user:<id>, pat:<id>, or fix_link:<id> for the form of a blocker"`
+	_           struct{}          `doc:"A secret without its value." schema:"Secret"`
+	Name        string            `json:"name" example:"PAYMENT_TEST_KEY" doc:"of the environment variable, or by which the broker's part of it is known"`
+	Environment *string           `json:"environment" example:"null" doc:"the environment it is for; null: for all"`
+	Delivery    protocol.Delivery `json:"delivery" doc:"env: the agent has it in its environment; broker: the box adds it to requests, the agent never has it"`
+	Variable    *string           `json:"variable" example:"PAYMENT_TEST_KEY" doc:"environment variable of a run that holds it; null for broker"`
+	Hosts       []string          `json:"hosts" example:"[]" doc:"host or host:port that the broker adds it for; empty for env"`
+	Header      *string           `json:"header" example:"null" doc:"header that the broker sets; null for env"`
+	Prefix      *string           `json:"prefix" example:"null" doc:"what stands before the value in that header; null for env"`
+	CreatedAt   time.Time         `json:"created_at" doc:"when it was first set"`
+	UpdatedAt   time.Time         `json:"updated_at" doc:"when its value was last set"`
+	UpdatedBy   string            `json:"updated_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who set it last: user:<id>, pat:<id>, or fix_link:<id> for the form of a blocker"`
 }
 
 // Item is a secret to be kept.
@@ -53,7 +53,7 @@ type Item struct {
 	Name        string
 	Environment string
 	Value       string
-	Delivery    string // env unless given
+	Delivery    protocol.Delivery // env unless given
 	Hosts       []string
 	Header      string // of broker: Authorization unless given
 	Prefix      *string

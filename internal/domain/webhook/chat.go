@@ -95,7 +95,7 @@ func told(kind, body string) (hook.Said, error) {
 }
 
 // sent is the body that a webhook of a format gets of an event: the same at each attempt.
-func sent(format string, e eventRow) (string, error) {
+func sent(format hook.Format, e eventRow) (string, error) {
 	if format == hook.JSON {
 		return e.Body, nil
 	}

@@ -31,9 +31,9 @@ func TestFormats(t *testing.T) {
 	onBoth(t, func(y *yard) {
 		y.hook("system", "notification.approval")
 		y.hook("other")
-		for _, format := range []string{hook.Slack, hook.Teams, hook.Discord} {
+		for _, format := range []hook.Format{hook.Slack, hook.Teams, hook.Discord} {
 			if _, err := y.nodes[0].create(y.as("acme"), createIn{
-				Name: format, URL: y.srv.URL + "/" + format, Format: format,
+				Name: string(format), URL: y.srv.URL + "/" + string(format), Format: format,
 			}); err != nil {
 				y.t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestOwn(t *testing.T) {
 			return policy.With(y.as("acme"), policy.Actor{Credential: policy.Session, UserID: userID, AccountID: "acme"})
 		}
 		n := y.nodes[0]
-		set := func(userID, format string) SetOwn {
+		set := func(userID string, format hook.Format) SetOwn {
 			out, err := n.setOwn(of(userID), setOwnIn{URL: y.srv.URL + "/" + userID, Format: format})
 			if err != nil {
 				y.t.Fatal(err)

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"yardmaster/internal/event"
+	"yardmaster/internal/hook"
 	"yardmaster/internal/policy"
 )
 
@@ -24,8 +25,8 @@ type (
 		UserID  *string `json:"user_id" doc:"the person whose own webhook it is; null: it is the account's"`
 	}
 	ownData struct {
-		Format string `json:"format" enum:"json,slack,teams,discord" doc:"what it understands"`
-		URL    string `json:"url" doc:"its address, masked"`
+		Format hook.Format `json:"format" doc:"what it understands"`
+		URL    string      `json:"url" doc:"its address, masked"`
 	}
 	testedData struct {
 		DeliveryID string `json:"delivery_id" doc:"the delivery"`

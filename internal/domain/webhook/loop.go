@@ -170,7 +170,7 @@ func (s *Service) batches(ctx context.Context, hookID string, records chan<- []d
 
 // take keeps deliveries of a webhook from other nodes. It takes as many as the lease
 // leaves time for.
-func (s *Service) take(ctx context.Context, hookID string, width int) (to hook.Target, format string, jobs []job, err error) {
+func (s *Service) take(ctx context.Context, hookID string, width int) (to hook.Target, format hook.Format, jobs []job, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		to, format, jobs = hook.Target{}, "", nil
 		h, ok, err := byID.Maybe(tx, tx.Account, hookID)
@@ -215,7 +215,7 @@ func (s *Service) take(ctx context.Context, hookID string, width int) (to hook.T
 // attemptAll makes the attempts of a batch, some at once, and passes on what came of them in
 // groups, each of which is recorded in a transaction. It tells whether any was answered.
 func (s *Service) attemptAll(
-	ctx context.Context, to hook.Target, format string, jobs []job, width int, records chan<- []done,
+	ctx context.Context, to hook.Target, format hook.Format, jobs []job, width int, records chan<- []done,
 ) (answered bool) {
 	waiting, results := make(chan job, len(jobs)), make(chan done, len(jobs))
 	for _, j := range jobs {

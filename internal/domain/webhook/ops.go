@@ -56,18 +56,18 @@ func (s *Service) Ops() []op.Op {
 
 // Webhook is a webhook as the API shows it.
 type Webhook struct {
-	_           struct{}   `doc:"An address that is told of events."`
-	ID          string     `json:"id" format:"uuid" doc:"id of the webhook"`
-	Name        string     `json:"name" example:"coder" doc:"its name, which no other webhook of the account has"`
-	URL         string     `json:"url" example:"https://hooks.example.com/…" doc:"its address without path and query"`
-	Events      []string   `json:"events" example:"[\"pr.merged\",\"issue.handoff\"]" doc:"types of events that are sent there"`
-	Format      string     `json:"format" enum:"json,slack,teams,discord" doc:"what the address understands"`
-	State       string     `json:"state" enum:"healthy,failing,unhealthy" example:"healthy" doc:"failing: no attempt since failing_since has succeeded, and more are made; unhealthy: an event used up its attempts, and nothing more is sent"`
-	FailingAt   *time.Time `json:"failing_since" example:"null" doc:"when the first of the attempts was made that failed one after another up to now; null: the last one succeeded, or none was made"`
-	Healthy     bool       `json:"healthy" doc:"false: it is unhealthy"`
-	UnhealthyAt *time.Time `json:"unhealthy_at" example:"null" doc:"when that was; null while it is healthy"`
-	CreatedBy   string     `json:"created_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who made it"`
-	CreatedAt   time.Time  `json:"created_at" doc:"when it was made"`
+	_           struct{}    `doc:"An address that is told of events."`
+	ID          string      `json:"id" format:"uuid" doc:"id of the webhook"`
+	Name        string      `json:"name" example:"coder" doc:"its name, which no other webhook of the account has"`
+	URL         string      `json:"url" example:"https://hooks.example.com/…" doc:"its address without path and query"`
+	Events      []string    `json:"events" example:"[\"pr.merged\",\"issue.handoff\"]" doc:"types of events that are sent there"`
+	Format      hook.Format `json:"format" doc:"what the address understands"`
+	State       string      `json:"state" enum:"healthy,failing,unhealthy" example:"healthy" doc:"failing: no attempt since failing_since has succeeded, and more are made; unhealthy: an event used up its attempts, and nothing more is sent"`
+	FailingAt   *time.Time  `json:"failing_since" example:"null" doc:"when the first of the attempts was made that failed one after another up to now; null: the last one succeeded, or none was made"`
+	Healthy     bool        `json:"healthy" doc:"false: it is unhealthy"`
+	UnhealthyAt *time.Time  `json:"unhealthy_at" example:"null" doc:"when that was; null while it is healthy"`
+	CreatedBy   string      `json:"created_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who made it"`
+	CreatedAt   time.Time   `json:"created_at" doc:"when it was made"`
 }
 
 // The states of a webhook.
@@ -115,10 +115,10 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Webhook], error)
 }
 
 type createIn struct {
-	Name   string   `json:"name" minLength:"1" maxLength:"100" pattern:"^[^\\s@\\x00-\\x1f\\x7f]([^\\x00-\\x1f\\x7f]*[^\\s\\x00-\\x1f\\x7f])?$" says:"must be one line, without @ or a space at the beginning, or a space at the end" example:"coder" doc:"name of the webhook; policy files call it by this"`
-	URL    string   `json:"url" minLength:"1" maxLength:"2000" example:"https://hooks.example.com/services/T0001" doc:"where events are sent"`
-	Events []string `json:"events,omitempty" example:"[\"pr.merged\"]" doc:"types of events that are sent there, among them notification. with a kind. Other kinds of the audit record are taken, and deliver nothing; left out: pr.merged, issue.escalated, issue.handoff and test.ping or, for a chat, what people want to see there"`
-	Format string   `json:"format,omitempty" enum:"json,slack,teams,discord" doc:"what the address understands: json, unless sent, is the signed envelope; the others are incoming webhooks of chat programs"`
+	Name   string      `json:"name" minLength:"1" maxLength:"100" pattern:"^[^\\s@\\x00-\\x1f\\x7f]([^\\x00-\\x1f\\x7f]*[^\\s\\x00-\\x1f\\x7f])?$" says:"must be one line, without @ or a space at the beginning, or a space at the end" example:"coder" doc:"name of the webhook; policy files call it by this"`
+	URL    string      `json:"url" minLength:"1" maxLength:"2000" example:"https://hooks.example.com/services/T0001" doc:"where events are sent"`
+	Events []string    `json:"events,omitempty" example:"[\"pr.merged\"]" doc:"types of events that are sent there, among them notification. with a kind. Other kinds of the audit record are taken, and deliver nothing; left out: pr.merged, issue.escalated, issue.handoff and test.ping or, for a chat, what people want to see there"`
+	Format hook.Format `json:"format,omitempty" doc:"what the address understands: json, unless sent, is the signed envelope; the others are incoming webhooks of chat programs"`
 }
 
 // Created is the answer of webhook.create.

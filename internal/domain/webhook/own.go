@@ -41,13 +41,13 @@ func (s *Service) ownOps() []op.Op {
 
 // OwnWebhook is the webhook of a person.
 type OwnWebhook struct {
-	_           struct{}   `doc:"The webhook of a person." schema:"OwnWebhook"`
-	URL         string     `json:"url" example:"https://hooks.example.com/…" doc:"its address without path and query"`
-	Format      string     `json:"format" enum:"json,slack,teams,discord" doc:"what it understands"`
-	State       string     `json:"state" enum:"healthy,failing,unhealthy" example:"healthy" doc:"failing: the last attempts have all failed, and more are made; unhealthy: a message used up its attempts"`
-	Healthy     bool       `json:"healthy" doc:"false: a message used up its attempts, and nothing more is sent until the address is set again"`
-	UnhealthyAt *time.Time `json:"unhealthy_at" example:"null" doc:"when that was; null while it is healthy"`
-	CreatedAt   time.Time  `json:"created_at" doc:"when it was set"`
+	_           struct{}    `doc:"The webhook of a person." schema:"OwnWebhook"`
+	URL         string      `json:"url" example:"https://hooks.example.com/…" doc:"its address without path and query"`
+	Format      hook.Format `json:"format" doc:"what it understands"`
+	State       string      `json:"state" enum:"healthy,failing,unhealthy" example:"healthy" doc:"failing: the last attempts have all failed, and more are made; unhealthy: a message used up its attempts"`
+	Healthy     bool        `json:"healthy" doc:"false: a message used up its attempts, and nothing more is sent until the address is set again"`
+	UnhealthyAt *time.Time  `json:"unhealthy_at" example:"null" doc:"when that was; null while it is healthy"`
+	CreatedAt   time.Time   `json:"created_at" doc:"when it was set"`
 }
 
 // Own is the answer of notification.webhook_get.
@@ -75,8 +75,8 @@ func (s *Service) own(ctx context.Context, _ op.None) (out Own, err error) {
 }
 
 type setOwnIn struct {
-	URL    string `json:"url" minLength:"1" maxLength:"2000" example:"https://hooks.example.com/services/T0001" doc:"where messages are sent"`
-	Format string `json:"format,omitempty" enum:"json,slack,teams,discord" doc:"what it understands; json unless sent"`
+	URL    string      `json:"url" minLength:"1" maxLength:"2000" example:"https://hooks.example.com/services/T0001" doc:"where messages are sent"`
+	Format hook.Format `json:"format,omitempty" doc:"what it understands; json unless sent"`
 }
 
 // SetOwn is the answer of notification.webhook_set.

@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/hook"
 	"yardmaster/internal/seal/keys"
 )
 
@@ -19,7 +20,7 @@ type row struct {
 	CreatedAt   time.Time
 	UnhealthyAt *time.Time
 	DeletedAt   *time.Time
-	Format      string
+	Format      hook.Format
 	UserID      *string    // whose own it is; nil: the account's
 	FailingAt   *time.Time `db:"failing_since"` // since when no attempt has succeeded
 }
@@ -129,7 +130,8 @@ var (
 type insertArgs struct {
 	ID, AccountID, Name, Masked, Sealed string
 	Types                               db.JSON[[]string]
-	CreatedBy, Format                   string
+	CreatedBy                           string
+	Format                              hook.Format
 	UserID                              *string
 	CreatedAt                           int64
 }

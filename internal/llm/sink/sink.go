@@ -20,12 +20,18 @@ import (
 	"yardmaster/internal/llm"
 )
 
+// Kind is how copies are sent.
+type Kind string
+
 // Kinds of targets.
 const (
-	HTTPS = "https"
-	OTLP  = "otlp"
-	S3    = "s3"
+	HTTPS Kind = "https"
+	OTLP  Kind = "otlp"
+	S3    Kind = "s3"
 )
+
+// Values lists all kinds.
+func (Kind) Values() []string { return []string{string(HTTPS), string(OTLP), string(S3)} }
 
 // Made is a call that was made, as it was seen.
 type Made struct {
@@ -48,7 +54,7 @@ type Made struct {
 
 // Target is where calls are sent, and with which credentials.
 type Target struct {
-	Kind    string            `json:"kind"`
+	Kind    Kind              `json:"kind"`
 	URL     string            `json:"url"` // of S3: the endpoint, the bucket and a prefix of keys
 	Headers map[string]string `json:"headers,omitempty"`
 	Region  string            `json:"region,omitempty"`

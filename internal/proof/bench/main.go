@@ -6,7 +6,7 @@
 // "baseline"; this process sends the load.
 //
 // `go run ./internal/proof/bench` prints a table; -write also writes it to
-// docs/benchmarks.md; `-only start,list` runs a part; -check fails if a target is missed
+// docs/benchmarks.md and the pages that go on; `-only start,list` runs a part; -check fails if a target is missed
 // each time, and prints where the processor's time went (with perf, where that is installed).
 package main
 
@@ -23,8 +23,12 @@ import (
 	"time"
 )
 
-// document is the file of -write, from the repository's root.
-const document = "docs/benchmarks.md"
+// documents are the files of -write, from the repository's root, with the first section of each.
+var documents = []struct{ file, title, first string }{
+	{"docs/benchmarks.md", "Benchmarks", "start"},
+	{"docs/benchmarks-calls.md", "Benchmarks of connections and calls", "ingest"},
+	{"docs/benchmarks-systems.md", "Benchmarks of other systems and people", "relay"},
+}
 
 // section is a part of the run, with rows that belong together.
 type section struct {
@@ -76,7 +80,7 @@ func main() {
 	}
 	var write, check bool
 	var only, dir string
-	flag.BoolVar(&write, "write", false, "write "+document+", too")
+	flag.BoolVar(&write, "write", false, "write "+documents[0].file+" and those that go on, too")
 	flag.BoolVar(&check, "check", false, "fail if a target is missed that is not known to be (missed.tsv)")
 	flag.StringVar(&only, "only", "", "comma-separated sections to run")
 	flag.StringVar(&dir, "dir", "", "folder for the data, on the disk to measure; the temporary one when empty")
@@ -133,5 +137,8 @@ func run(ctx context.Context, dir, only string, write, check bool) (err error) {
 	if !write {
 		return nil
 	}
-	return os.WriteFile(document, page(b.rows, took, load), 0o644)
+	for file, text := range pages(b.rows, took, load) {
+		err = errors.Join(err, os.WriteFile(file, text, 0o644))
+	}
+	return err
 }

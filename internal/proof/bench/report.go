@@ -53,21 +53,26 @@ func verdict(rows []row) string {
 	return fmt.Sprintf("%d of %d targets met", met, all)
 }
 
-// page is the document of a run.
-func page(rows []row, took time.Duration, loadBefore string) []byte {
-	var p strings.Builder
-	fmt.Fprintf(&p, `# Benchmarks
-
-Written by `+"`go run ./internal/proof/bench -write`"+` (`+"`make bench`"+` prints the same). Every figure stands beside a baseline that was
-measured in the same run, the two taking turns: read the ratios, which travel between machines better than the figures.
-
-Measured on %d cores (%s), %d GB of memory, %s, %s/%s, SQLite and NATS embedded. The load, the program and the baselines
-share these cores, so that a rate is not what the program could do with the machine to itself. While the run began, the
-machine had %s processes ready to run besides; the more there were, the slower both sides.
-%s; the run took %.0f s.
-`, runtime.NumCPU(), processor(), memory(), runtime.Version(), runtime.GOOS, runtime.GOARCH, loadBefore, verdict(rows), took.Seconds())
+// pages are the documents of a run, by their files. The first says how it was measured.
+func pages(rows []row, took time.Duration, loadBefore string) map[string][]byte {
+	out := map[string][]byte{}
+	file, p := "", &strings.Builder{}
 	for _, s := range sections {
-		fmt.Fprintf(&p, "\n## %s%s\n\n%s\n\n", strings.ToUpper(s.name[:1]), s.name[1:], s.about)
+		for i, d := range documents {
+			if d.first != s.name {
+				continue
+			}
+			out[file] = []byte(p.String())
+			file, p = d.file, &strings.Builder{}
+			fmt.Fprintf(p, "# %s\n\n", d.title)
+			if i > 0 {
+				p.WriteString("Of the run that [benchmarks](benchmarks.md) describes.\n")
+				continue
+			}
+			fmt.Fprintf(p, howMeasured, runtime.NumCPU(), processor(), memory(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+				loadBefore, verdict(rows), took.Seconds())
+		}
+		fmt.Fprintf(p, "\n## %s%s\n\n%s\n\n", strings.ToUpper(s.name[:1]), s.name[1:], s.about)
 		p.WriteString("| what | measured | baseline | ratio | target | |\n| --- | ---: | ---: | ---: | --- | --- |\n")
 		for _, r := range rows {
 			if r.section == s.name {
@@ -75,8 +80,19 @@ machine had %s processes ready to run besides; the more there were, the slower b
 			}
 		}
 	}
-	return []byte(p.String())
+	out[file] = []byte(p.String())
+	delete(out, "")
+	return out
 }
+
+// howMeasured says how the run was made.
+const howMeasured = "Written by `go run ./internal/proof/bench -write` (`make bench` prints the same). Every figure stands beside a " +
+	"baseline that was\nmeasured in the same run, the two taking turns: read the ratios, which travel between machines better " +
+	"than the figures.\nThe figures go on for [connections and calls](benchmarks-calls.md), and for [other systems and " +
+	"people](benchmarks-systems.md).\n\n" +
+	"Measured on %d cores (%s), %d GB of memory, %s, %s/%s, SQLite and NATS embedded. The load, the program and the baselines\n" +
+	"share these cores, so that a rate is not what the program could do with the machine to itself. While the run began, the\n" +
+	"machine had %s processes ready to run besides; the more there were, the slower both sides.\n%s; the run took %.0f s.\n"
 
 func processor() string {
 	return field("/proc/cpuinfo", "model name", "unknown")

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"yardmaster/internal/proof/document"
 )
 
 const sources = "../../web/src"
@@ -78,30 +80,18 @@ func TestPagesOfLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var doc struct {
-		Paths map[string]map[string]json.RawMessage
-	}
+	var doc document.Document
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
 	}
 	most := map[string]int{}
 	dot := regexp.MustCompile(`[._]\w`)
 	for _, methods := range doc.Paths {
-		for _, raw := range methods {
-			var o struct {
-				OperationID string
-				Parameters  []struct {
-					Name   string
-					Schema struct{ Maximum int }
-				}
-			}
-			if json.Unmarshal(raw, &o) != nil {
-				continue // what all operations of a path have in common
-			}
-			name := dot.ReplaceAllStringFunc(o.OperationID, func(s string) string { return strings.ToUpper(s[1:]) })
+		for _, o := range methods {
+			name := dot.ReplaceAllStringFunc(o.ID, func(s string) string { return strings.ToUpper(s[1:]) })
 			for _, p := range o.Parameters {
 				if p.Name == "per_page" {
-					most[name] = p.Schema.Maximum
+					most[name] = int(*p.Schema.Maximum)
 				}
 			}
 		}

@@ -24,15 +24,29 @@ type Document struct {
 		Schemas    map[string]*jsonschema.Schema
 		Responses  map[string]Response
 		Parameters map[string]Parameter
+		Examples   map[string]Example
 	}
 }
 
-// UnmarshalJSON resolves references to shared responses and parameters. It returns the error of
+// UnmarshalJSON resolves references to shared responses, parameters and examples. It returns the error of
 // encoding/json, or names the reference that leads nowhere.
 func (d *Document) UnmarshalJSON(b []byte) error {
 	type plain Document
 	if err := json.Unmarshal(b, (*plain)(d)); err != nil {
 		return err
+	}
+	for name, r := range d.Components.Responses {
+		for _, m := range r.Content {
+			for slug, e := range m.Examples {
+				of, is := strings.CutPrefix(e.Ref, "#/components/examples/")
+				if !is {
+					continue
+				}
+				if m.Examples[slug], is = d.Components.Examples[of]; !is {
+					return fmt.Errorf("the response %s refers to an example that is not there: %s", name, of)
+				}
+			}
+		}
 	}
 	for path, methods := range d.Paths {
 		for _, x := range methods {
@@ -116,7 +130,13 @@ type Parameter struct {
 type Media struct {
 	Schema   *jsonschema.Schema
 	Example  json.RawMessage
-	Examples map[string]struct{ Value json.RawMessage }
+	Examples map[string]Example
+}
+
+// Example is an example of an answer. Ref is of a shared one, and resolved in a Document.
+type Example struct {
+	Ref   string `json:"$ref"`
+	Value json.RawMessage
 }
 
 // All returns the examples by their names.
