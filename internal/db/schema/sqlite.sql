@@ -932,12 +932,10 @@ CREATE TABLE host_intents (
   state      TEXT NOT NULL,
   tries      BIGINT NOT NULL DEFAULT 0,
   limited    BOOLEAN NOT NULL DEFAULT FALSE,
-  due_at     BIGINT NOT NULL,
   error      TEXT,
   created_at BIGINT NOT NULL,
   ended_at   BIGINT
-);
-CREATE INDEX host_intents_due ON host_intents (due_at) WHERE ended_at IS NULL;
+, limited_until BIGINT, due_at BIGINT NOT NULL DEFAULT 9223372036854775807);
 CREATE INDEX host_intents_line ON host_intents (repo_id, object, id) WHERE ended_at IS NULL;
 CREATE INDEX host_intents_ended ON host_intents (ended_at) WHERE ended_at IS NOT NULL;
 CREATE TABLE code_hosts (
@@ -2488,4 +2486,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (156, 622, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (157, 650, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (158, 651, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (159, 660, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (160, 670, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
