@@ -181,6 +181,7 @@ func (o *Op) Input() map[string]string {
 type Input struct {
 	Name, Kind, Doc string
 	Values          []string // it may have; none: any
+	Unit            string   // of a number: seconds
 	Required        bool
 }
 
@@ -205,7 +206,7 @@ func (o *Op) Inputs() []Input {
 				}
 				doc += strings.Join(values, ", ")
 			}
-			out = append(out, Input{f.Name, kind, doc, values, f.Required})
+			out = append(out, Input{f.Name, kind, doc, values, f.Tag.Get("unit"), f.Required})
 		}
 	}
 	return out

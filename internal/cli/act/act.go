@@ -193,7 +193,7 @@ func (a Act) Define(fl *flag.FlagSet) tree.Action {
 		}
 		name := strings.ReplaceAll(in.Name, "_", "-")
 		usage := in.Doc
-		if inSeconds(in.Doc) {
+		if in.Unit == "seconds" {
 			usage = "`TIME` such as 30m, or a number of " + usage
 		}
 		inputs[in.Name] = fl.String(name, "", usage)

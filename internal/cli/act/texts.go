@@ -53,14 +53,11 @@ func (t *Texts) Read(ctx context.Context, words []string, what string) (string, 
 	return text, nil
 }
 
-// inSeconds tells whether an input of that description is a number of seconds.
-func inSeconds(doc string) bool { return strings.HasPrefix(doc, "seconds") }
-
 // seconds is an input that is a number of seconds for a length of time such as 30m or 7d; any other input as it is.
 func seconds(o *app.Op, name, text string) string {
 	is := false
 	for _, in := range o.Inputs() {
-		is = is || in.Name == name && inSeconds(in.Doc)
+		is = is || in.Name == name && in.Unit == "seconds"
 	}
 	if !is {
 		return text

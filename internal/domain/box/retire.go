@@ -20,7 +20,7 @@ const statusDraining = "draining"
 
 type decommissionIn struct {
 	ID     string `json:"id" format:"uuid" doc:"id of the box"`
-	GraceS *int   `json:"grace_s" minimum:"0" maximum:"3600" doc:"seconds that the box has to hand back what it holds, with what was done saved; left out: 600. Again, it only shortens what is left"`
+	GraceS *int   `json:"grace_s" unit:"seconds" minimum:"0" maximum:"3600" doc:"seconds that the box has to hand back what it holds, with what was done saved; left out: 600. Again, it only shortens what is left"`
 }
 
 // decommission drains a box and then revokes it: at once if the box has no run

@@ -160,7 +160,7 @@ func (s *Service) show(tx *db.Tx, r row) (out Rollout, err error) {
 type startIn struct {
 	Channel string `json:"channel,omitempty" pattern:"^[a-z][a-z0-9-]{0,31}$" example:"builtin" doc:"left out: the one that the account follows"`
 	Version string `json:"version,omitempty" maxLength:"64" example:"v1.4.0" doc:"left out: the newest that can be installed"`
-	SoakS   *int64 `json:"soak_s,omitempty" minimum:"0" maximum:"86400" example:"600" doc:"seconds for which the canary is watched; left out: 600"`
+	SoakS   *int64 `json:"soak_s,omitempty" unit:"seconds" minimum:"0" maximum:"86400" example:"600" doc:"seconds for which the canary is watched; left out: 600"`
 }
 
 const defaultSoak = 600

@@ -80,7 +80,7 @@ type setIn struct {
 	BaseURL    string            `json:"base_url,omitempty" maxLength:"500" doc:"required for the provider compatible"`
 	Options    map[string]string `json:"options,omitempty" maxItems:"64" maxLength:"4000" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
 	Command    []string          `json:"command,omitempty" maxItems:"100" maxLength:"4000" doc:"required for the agent command"`
-	Timeout    int64             `json:"timeout,omitempty" minimum:"10" maximum:"86400" doc:"seconds; default 3600"`
+	Timeout    int64             `json:"timeout,omitempty" unit:"seconds" minimum:"10" maximum:"86400" doc:"seconds; default 3600"`
 	API        string            `json:"api,omitempty" enum:"chat,messages,responses" doc:"for the agent builtin; default chat"`
 	Isolation  string            `json:"isolation,omitempty" enum:"none,best,landlock,bubblewrap" doc:"default best: the best that the box has, and none only on a member's own box or where the policy file says so"`
 	Challenger string            `json:"challenger,omitempty" maxLength:"63" example:"bold" doc:"a template that is to get a share of the work tasks that name this one"`
