@@ -304,19 +304,19 @@ func TestHostRequestTakesTheOrderBack(t *testing.T) {
 		k.ids = map[string]string{"ada": "known-ada", "bob": "known-bob"}
 		y.policy("version: 1\nmerge: {grace: 600}\n")
 		prID, sha := k.open1()
-		objects := func(key, who, action, state string) {
+		objects := func(key, who string, action codehost.Action, state string) {
 			t.Helper()
 			if err := k.reviewed(action, key, who, state, sha); err != nil {
 				t.Fatal(err)
 			}
 		}
 		y.approve(prID, sha) // ada
-		objects("1", "bob", "submitted", "changes_requested")
+		objects("1", "bob", codehost.ActionSubmitted, "changes_requested")
 		y.wantActions(prID, "approved")
-		objects("2", "ada", "submitted", "changes_requested")
+		objects("2", "ada", codehost.ActionSubmitted, "changes_requested")
 		y.wantActions(prID, "stale")
-		objects("1", "bob", "dismissed", "dismissed")
-		objects("2", "ada", "dismissed", "dismissed")
+		objects("1", "bob", codehost.ActionDismissed, "dismissed")
+		objects("2", "ada", codehost.ActionDismissed, "dismissed")
 		y.wantActions(prID, "stale pending")
 	})
 }
