@@ -332,8 +332,12 @@ func (w *world) clone(ctx context.Context, dir, repo, to string) error {
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("git clone: %w\n%s", err, out)
 	}
-	if st, err := os.Stat(filepath.Join(to, "lib", "p000.bin")); err != nil || st.Size() != contentBytes {
-		return fmt.Errorf("the clone has no contents: %v", err)
+	st, err := os.Stat(filepath.Join(to, "lib", "p000.bin"))
+	if err == nil && st.Size() != contentBytes {
+		err = fmt.Errorf("%d bytes", st.Size())
+	}
+	if err != nil {
+		return fmt.Errorf("the clone has not the contents: %w", err)
 	}
 	return nil
 }
