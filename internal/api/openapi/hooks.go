@@ -28,7 +28,8 @@ type Hook struct {
 
 // webhooks writes the member webhooks of the document. The schema of pr.merged is
 // PrMergedEvent, and that of its data PrMergedData, unless the data are of an exported
-// type, which several events may share.
+// type, which several events may share. What receives it has an id apart from those of the
+// capabilities, of which one may be called as the event is.
 func (d *schemas) webhooks(h *Hooks) object {
 	out := object{}
 	var headers []object
@@ -55,7 +56,7 @@ func (d *schemas) webhooks(h *Hooks) object {
 			m["example"] = v
 		}
 		out[e.Name] = object{"post": object{
-			"summary": e.Name, "description": e.Doc, "security": []object{}, "parameters": headers,
+			"operationId": "receive." + e.Name, "summary": e.Name, "description": e.Doc, "security": []object{}, "parameters": headers,
 			"requestBody": object{"required": true, "content": object{"application/json": m}},
 			"responses": object{
 				"2XX":     object{"description": "It has arrived. Answer within 10 seconds."},

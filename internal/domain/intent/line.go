@@ -51,8 +51,12 @@ type Wait struct {
 	Until time.Time
 }
 
-// Drop ends the intents on an object that have not begun. What a node is carrying out goes on.
+// Drop ends the intents on an object that have not begun. What a node is carrying out goes on. The
+// line is looked at at once, and is over then.
 func Drop(tx *db.Tx, repoID, object string) error {
-	_, err := drop.Exec(tx, repoID, object, tx.Micros())
-	return err
+	n, err := drop.Exec(tx, repoID, object, tx.Micros())
+	if err != nil || n == 0 {
+		return err
+	}
+	return LineMoved.Send(tx, Line{RepoID: repoID, Object: object, Now: true})
 }

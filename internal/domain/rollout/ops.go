@@ -165,6 +165,9 @@ type startIn struct {
 
 const defaultSoak = 600
 
+// publishTime is enough for reading a program of any size.
+const publishTime = 10 * time.Second
+
 // Started is the answer of box.update.
 type Started struct {
 	_       struct{} `doc:"What box.update started." schema:"UpdateStarted"`
@@ -175,9 +178,16 @@ type Started struct {
 	Rollout *Rollout `json:"rollout" doc:"the one that is under way; null: none"`
 }
 
+// publish puts the server's own program into the ledger, since a server that was just upgraded may
+// be asked before it is there. That is no part of the call, which may be undone or repeated.
+func (s *Service) publish() error {
+	ctx, stop := context.WithTimeout(context.Background(), publishTime)
+	defer stop()
+	return s.Releases.PublishOwn(ctx)
+}
+
 func (s *Service) start(ctx context.Context, in startIn) (out Started, err error) {
-	// A server that has just been upgraded may be asked before its own program is in the ledger.
-	if err := s.Releases.PublishOwn(ctx); err != nil {
+	if err := s.publish(); err != nil {
 		return out, err
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
