@@ -29,9 +29,9 @@ import (
 
 // Finding is what was found out about one part of a deployment.
 type Finding struct {
-	OK   bool   `json:"ok"`
-	What string `json:"what"`
-	Then string `json:"then"` // what to do about it; empty where it is well
+	OK   bool
+	What string
+	Then string // what to do about it; empty where it is well
 }
 
 const (

@@ -375,6 +375,21 @@ func TestDefaultBranchRenamed(t *testing.T) {
 	})
 }
 
+// reworded is a pull request whose merge was approved at a head, and a next one that has the same
+// change in other words, before git was asked about that.
+func (y *yard) reworded() (prID, next string) {
+	sha := y.commit("svc/a", "a", "1\n")
+	prID = y.green("svc/a", sha)
+	y.approve(prID, sha)
+	y.git("checkout", "--quiet", "svc/a")
+	y.git("commit", "--quiet", "--amend", "--message", "In other words")
+	y.push("svc/a")
+	next = y.git("rev-parse", "HEAD")
+	y.git("checkout", "--quiet", "main")
+	y.reported("svc/a", next)
+	return prID, next
+}
+
 // Who has the question put about a new head, or orders its merge, before git was asked about
 // that leaves the earlier decision behind at once.
 func TestAskedBeforeTheCarryIsJudged(t *testing.T) {
@@ -384,15 +399,7 @@ func TestAskedBeforeTheCarryIsJudged(t *testing.T) {
 			t.Parallel()
 			onBoth(t, func(t *testing.T, y *yard) {
 				y.policy("version: 1\nmerge: {grace: 600}\n")
-				sha := y.commit("svc/a", "a", "1\n")
-				prID := y.green("svc/a", sha)
-				y.approve(prID, sha)
-				y.git("checkout", "--quiet", "svc/a")
-				y.git("commit", "--quiet", "--amend", "--message", "In other words")
-				y.push("svc/a")
-				next := y.git("rev-parse", "HEAD")
-				y.git("checkout", "--quiet", "main")
-				y.reported("svc/a", next)
+				prID, next := y.reworded()
 				if pr := y.row(prID); pr.Carry != carryLook {
 					t.Fatalf("carry is %q", pr.Carry)
 				}
@@ -437,15 +444,7 @@ func TestCarryEnds(t *testing.T) {
 			t.Parallel()
 			onBoth(t, func(t *testing.T, y *yard) {
 				y.policy("version: 1\nmerge: {grace: 600, on_cancel: keep}\n")
-				sha := y.commit("svc/a", "a", "1\n")
-				prID := y.green("svc/a", sha)
-				y.approve(prID, sha)
-				y.git("checkout", "--quiet", "svc/a")
-				y.git("commit", "--quiet", "--amend", "--message", "In other words")
-				y.push("svc/a")
-				next := y.git("rev-parse", "HEAD")
-				y.git("checkout", "--quiet", "main")
-				y.reported("svc/a", next)
+				prID, next := y.reworded()
 				end.end(y, prID, next)
 				y.asTable()
 				end.back(y, prID, next)
