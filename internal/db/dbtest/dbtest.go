@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/seal"
 )
 
 // Run runs fn as the subtests "sqlite" and "postgres", each with a database of its
@@ -93,7 +94,9 @@ var sqliteTemplate = sync.OnceValues(func() ([]byte, error) {
 
 // Main runs the tests of a package and stops the cluster before the process ends.
 // Without Main the cluster stops a moment after the process. It also calls each of last.
+// Passwords of these tests cost next to nothing: hundreds of control planes are entered.
 func Main(m *testing.M, last ...func()) {
+	seal.ForTests()
 	code := m.Run()
 	for _, end := range last {
 		end()
