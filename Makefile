@@ -170,6 +170,7 @@ race-changed: ## the same, of the packages that have changed since they were rac
 race-some:
 	@scripts/deps race
 	@some=$$($(GATE) touched -since race-changed,nightly $(ALWAYS) $(RACE)) && \
+	engines=$$($(GATE) engines -since race-changed,nightly) && YARDMASTER_ENGINES="$$engines" \
 	$(BESIDE) $(GATE) test -race -vet=off -count=1 -timeout=20m -- $$some
 
 .PHONY: format

@@ -37,7 +37,7 @@ func TestSealing(t *testing.T) {
 
 func TestPasswords(t *testing.T) {
 	h := Password("correct horse")
-	if !strings.HasPrefix(h, "$argon2id$") || h == Password("correct horse") {
+	if !strings.HasPrefix(h, "$argon2id$v=19$m=19456,t=2,p=1$") || h == Password("correct horse") {
 		t.Errorf("hash %q", h)
 	}
 	if !CheckPassword(h, "correct horse") {

@@ -51,7 +51,7 @@ var edges = map[string]string{
 	"child":               "",
 	"db/migrations":       "",
 	"db":                  "db/migrations durable fault",
-	"db/dbtest":           "db db/migrations",
+	"db/dbtest":           "db db/migrations seal",
 	"db/dbtest/cluster":   "db/dbtest",
 	"api/op":              "api/limit client/inert fault observe policy",
 	"api/rest":            "api/op fault id observe",

@@ -49,3 +49,18 @@ func TestShippedProgram(t *testing.T) {
 		}
 	}
 }
+
+// TestPasswordsCostWhatTheyShall holds that nobody but the main function of tests makes
+// passwords cheap.
+func TestPasswordsCostWhatTheyShall(t *testing.T) {
+	t.Parallel()
+	var cheap []string
+	for _, f := range files(t) {
+		if f.uses("yardmaster/internal/seal", "ForTests") {
+			cheap = append(cheap, f.path)
+		}
+	}
+	if !slices.Equal(cheap, []string{"internal/db/dbtest/dbtest.go"}) {
+		t.Errorf("seal.ForTests is called in %v", cheap)
+	}
+}

@@ -61,11 +61,13 @@ func usable(b *browser.Tab, where string) {
 // faults returns what axe finds on a page as it is now.
 func faults(b *browser.Tab) (found []string) {
 	b.T.Helper()
-	source, err := axe()
-	if err != nil {
-		b.T.Fatal(err)
+	if !browser.Eval[bool](b, "Boolean(window.axe)") { // it stays as long as the document
+		source, err := axe()
+		if err != nil {
+			b.T.Fatal(err)
+		}
+		browser.Eval[bool](b, source+"; true")
 	}
-	browser.Eval[bool](b, source+"; true")
 	text := browser.Eval[string](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify(r.violations.map(v =>
 		v.id + ": " + v.help + " at " + v.nodes.slice(0, 3).map(n => n.target.join(" ") + " (" + n.failureSummary + ")").join("; "))))`)
 	if err := json.Unmarshal([]byte(text), &found); err != nil {

@@ -4,6 +4,7 @@
 //	gate test [FLAGS] -- PACKAGES     go test, with one more try for a test that failed
 //	gate suite [-fast|-night]         the tests of all packages, of what changed, of the night
 //	gate touched [PATTERN...]         the packages that changed since the last pass
+//	gate engines -since RUN,...       the databases of tests that ask, as for suite
 //
 // It is run by the Makefile. What it remembers is in the folder yardmaster of the user's
 // cache: passed.tsv (commit, day, which, minutes, flaky tests) and flaky.tsv (test, day,
@@ -23,13 +24,13 @@ import (
 var errRefused = errors.New("refused")
 
 var commands = map[string]func(context.Context, []string) error{
-	"stages": stages, "suite": suite, "test": test, "touched": touched,
+	"stages": stages, "suite": suite, "test": test, "touched": touched, "engines": enginesSince,
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := errors.New("say one of: stages, suite, test, touched")
+	err := errors.New("say one of: stages, suite, test, touched, engines")
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		err = commands[os.Args[1]](ctx, os.Args[2:])
 	}

@@ -61,6 +61,26 @@ func touched(ctx context.Context, args []string) error {
 	return nil
 }
 
+// enginesSince prints the databases on which tests that ask are to play, with what has changed since
+// the newest commit that has passed one of the runs (-since).
+func enginesSince(ctx context.Context, args []string) error {
+	set := flag.NewFlagSet("gate engines", flag.ContinueOnError)
+	runs := set.String("since", "", "names of runs, separated by commas")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	base, err := since(ctx, strings.Split(*runs, ",")...)
+	if err != nil {
+		return err
+	}
+	c, err := changed(ctx, nil, base)
+	if err != nil {
+		return err
+	}
+	fmt.Println(engines(c.files))
+	return nil
+}
+
 // within returns the packages that match one of the patterns, and all that match one
 // with a + before it.
 func within(ctx context.Context, packages, patterns []string) (out []string, err error) {
