@@ -53,8 +53,11 @@ func pae(payloadType string, payload []byte) []byte {
 }
 
 // Sign makes the envelope of a statement: one line of JSON, without a line break.
-func Sign(key ed25519.PrivateKey, s Statement) ([]byte, error) {
-	payload, err := json.Marshal(s)
+func Sign(key ed25519.PrivateKey, s Statement) ([]byte, error) { return SignAny(key, s) }
+
+// SignAny is Sign for a statement about something else than a merge.
+func SignAny(key ed25519.PrivateKey, statement any) ([]byte, error) {
+	payload, err := json.Marshal(statement)
 	if err != nil {
 		return nil, fmt.Errorf("encode the statement: %w", err)
 	}
@@ -85,19 +88,28 @@ var (
 // Verify returns the statement of an envelope, if one of the keys has signed it. It fails with
 // ErrForm or ErrKey otherwise. Nothing of an envelope is to be believed before.
 func Verify(envelope []byte, keys ...ed25519.PublicKey) (s Statement, err error) {
-	payload, signatures, err := open(envelope)
+	payload, err := VerifyAny(envelope, keys...)
 	if err != nil {
 		return s, err
+	}
+	return s, read(payload, &s)
+}
+
+// VerifyAny is Verify for a statement about anything: it returns what was signed.
+func VerifyAny(envelope []byte, keys ...ed25519.PublicKey) (payload []byte, err error) {
+	payload, signatures, err := open(envelope)
+	if err != nil {
+		return nil, err
 	}
 	signed := pae(PayloadType, payload)
 	for _, sig := range signatures {
 		for _, key := range keys {
 			if ed25519.Verify(key, signed, sig) {
-				return s, read(payload, &s)
+				return payload, nil
 			}
 		}
 	}
-	return s, ErrKey
+	return nil, ErrKey
 }
 
 // open takes an envelope apart, which may be anybody's.

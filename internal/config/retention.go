@@ -21,8 +21,8 @@ type Kept struct {
 
 // Retention names every table of the schema once. Nothing grows that is not told here.
 var Retention = []Kept{
-	{[]string{"audit_heads", "operator_trail"}, Never, "",
-		"where each chain of the record ends, and every look of an operator"},
+	{[]string{"audit_heads", "operator_trail", "departures"}, Never, "",
+		"where each chain of the record ends, every look of an operator, and the proof of each account that was deleted"},
 	{[]string{"meta", "goose_db_version", "schema_releases", "event_readers", "event_cursors",
 		"ci_tidying"}, Never, "",
 		"a few rows of the installation itself"},

@@ -226,7 +226,7 @@ func TestCatalogue(t *testing.T) {
 	for _, k := range event.Kinds() {
 		names = append(names, k.Name())
 	}
-	all := []string{"audit.reaped", "thing.ready", "thing.undone", "thing.unsorted"}
+	all := []string{"account.deleted", "audit.reaped", "thing.ready", "thing.undone", "thing.unsorted"}
 	if !slices.Equal(names, all) || event.TopicOf("thing.ready") != things {
 		t.Errorf("the catalogue holds %v", names)
 	}

@@ -170,6 +170,10 @@ func CutOf(tx *db.Tx, account string) (c Cut, why string, err error) {
 	if err != nil {
 		return c, "", err
 	}
+	if !ok && account != "" {
+		why, err = closed(tx, account, c)
+		return c, why, err
+	}
 	if !ok || r.Kind != ReapedEvent.Name() || r.Object != c.Hash {
 		return c, fmt.Sprintf(unsaid, c.Through), nil
 	}

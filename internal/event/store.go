@@ -126,7 +126,9 @@ var (
 	removeOurs = db.S(`DELETE FROM audit WHERE account_id IS NULL AND seq > 0 AND seq <= $1 + 0`)
 	cutHead    = db.SWith[cutArgs](`UPDATE audit_heads SET cut_seq = :cut_seq, cut_hash = :cut_hash, cut_told = :cut_told
 		WHERE account_id = :account_id`)
-	countOld = db.Q[int64](`SELECT COUNT(*) AS n FROM audit WHERE at < $1 AND seq > 0`)
+	removeAll = db.S(`DELETE FROM audit WHERE account_id = $1`)
+	readHead  = db.Q[head](`SELECT seq, hash FROM audit_heads WHERE account_id = $1`)
+	countOld  = db.Q[int64](`SELECT COUNT(*) AS n FROM audit WHERE at < $1 AND seq > 0`)
 
 	tellingRow = db.Q[chainRow](`SELECT ` + chained + ` FROM audit WHERE account_id = $1 AND seq = $2 AND seq > 0`)
 	ourTelling = db.Q[chainRow](`SELECT ` + chained + ` FROM audit WHERE account_id IS NULL AND seq = $1 AND seq > 0`)

@@ -2097,17 +2097,6 @@ CREATE UNIQUE INDEX donations_key ON donations (key_id) WHERE parked_at IS NULL 
 CREATE UNIQUE INDEX donations_box ON donations (box_id) WHERE parked_at IS NULL AND kind = 'compute';
 CREATE INDEX donations_paying ON donations (key_id) WHERE parked_at IS NULL AND kind = 'money';
 CREATE INDEX repos_taking ON repos (account_id, id) WHERE donations_enabled = TRUE AND private = FALSE AND enabled = TRUE;
-CREATE TABLE donation_uses (
-  donation_id TEXT NOT NULL REFERENCES donations (id),
-  account_id  TEXT NOT NULL REFERENCES accounts (id), -- whose work it was
-  repo_id     TEXT NOT NULL,
-  calls       BIGINT NOT NULL,
-  unpriced    BIGINT NOT NULL,
-  micros      BIGINT NOT NULL,
-  last_at     BIGINT NOT NULL,
-  PRIMARY KEY (donation_id, account_id, repo_id)
-);
-CREATE INDEX donation_uses_account ON donation_uses (account_id, donation_id);
 CREATE TABLE payment_customers (
   account_id  TEXT PRIMARY KEY REFERENCES accounts (id),
   customer_id TEXT NOT NULL UNIQUE,          -- the provider's
@@ -2327,6 +2316,26 @@ CREATE TABLE answers (
 );
 CREATE INDEX answers_asker ON answers (repo_id, asker, id);
 CREATE INDEX provenances_commit ON provenances (repo_id, merge_sha);
+CREATE TABLE departures (
+  id             TEXT PRIMARY KEY,
+  account_id     TEXT NOT NULL UNIQUE,
+  login          TEXT NOT NULL,
+  deletion       TEXT NOT NULL,            -- JSON: what was removed, and which files are to be
+  begun_at       BIGINT NOT NULL,          -- when its rows went
+  finished_at    BIGINT,                   -- when the last file had gone; NULL: some are left
+  envelope       TEXT NOT NULL DEFAULT ''  -- the signed proof, once all is gone
+);
+CREATE TABLE donation_uses (
+  donation_id TEXT NOT NULL REFERENCES donations (id),
+  account_id  TEXT NOT NULL, -- whose work it was
+  repo_id     TEXT NOT NULL,
+  calls       BIGINT NOT NULL,
+  unpriced    BIGINT NOT NULL,
+  micros      BIGINT NOT NULL,
+  last_at     BIGINT NOT NULL,
+  PRIMARY KEY (donation_id, account_id, repo_id)
+);
+CREATE INDEX donation_uses_account ON donation_uses (account_id, donation_id);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2487,4 +2496,6 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (157, 650, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (158, 651, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (159, 660, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (160, 670, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (161, 705, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (162, 706, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/event"
 )
 
 // Lent is a key that an account has given and that a repository may use now. Its id stands
@@ -81,4 +82,44 @@ func parkGone(tx *db.Tx, ids []string) error {
 		}
 	}
 	return nil
+}
+
+// Bereft ends what an account that is deleted in tx has to do with gifts: those that it has given, of
+// which the recipients are told, and those of others that are pinned to its repositories. The latter
+// stay in the ledger of who has given them, without a repository.
+func Bereft(tx *db.Tx, account string) error {
+	rows, err := touching.All(tx, account)
+	for _, r := range rows {
+		if err == nil {
+			err = r.bereft(tx, account)
+		}
+	}
+	return err
+}
+
+func (r *row) bereft(tx *db.Tx, account string) error {
+	if _, _, err := lockGift.Maybe(tx, r.ID); err != nil {
+		return err
+	}
+	ended, err := park.Exec(tx, r.ID, tx.Now, Gone)
+	if err != nil {
+		return err
+	}
+	if ended > 0 {
+		if err := Ended.Send(tx, r.ID); err != nil {
+			return err
+		}
+		subject := event.Subject{ID: r.ID, Account: r.AccountID}
+		switch {
+		case r.AccountID != account:
+			err = parkedEvent.Record(tx, subject, parkedData{about(r), Gone})
+		case r.TargetAccount != "" && r.TargetAccount != account:
+			subject.Account, subject.RepoID = r.TargetAccount, *r.RepoID
+			err = toldEvent.Record(tx, subject, toldData{about(r), Gone})
+		}
+	}
+	if err == nil && r.AccountID != account {
+		_, err = unpin.Exec(tx, r.ID)
+	}
+	return err
 }

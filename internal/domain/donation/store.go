@@ -53,6 +53,7 @@ const selection = `SELECT d.id, d.account_id, d.kind, d.repo_id, d.key_id, d.box
 var (
 	given        = db.Q[row](selection + `d.account_id = $1 AND d.id = $2`)
 	receivedByID = db.Q[row](selection + `r.account_id = $1 AND r.account_id <> d.account_id AND d.id = $2`)
+	touching     = db.Q[row](selection + `d.account_id = $1 OR r.account_id = $1 ORDER BY d.id`)
 	// lockGift keeps a gift as it is until the transaction ends.
 	lockGift = db.Q[string](`SELECT id FROM donations WHERE id = $1`).ForUpdate()
 
@@ -64,6 +65,7 @@ var (
 	insert = db.SWith[insertArgs](`INSERT INTO donations (id, account_id, kind, repo_id, key_id, box_id, provider, micros, models, given_by,
 		created_at) VALUES (:id, :account_id, :kind, :repo_id, :key_id, :box_id, :provider, :micros, :models, :given_by, :created_at)`)
 	park     = db.S(`UPDATE donations SET parked_at = $2, parked_why = $3 WHERE id = $1 AND parked_at IS NULL`)
+	unpin    = db.S(`UPDATE donations SET repo_id = NULL WHERE id = $1 AND parked_at IS NOT NULL`)
 	setModel = db.S(`UPDATE donations SET model = $2 WHERE id = $1 AND parked_at IS NULL`)
 
 	ofKey = db.Q[string](`SELECT id FROM donations WHERE account_id = $1 AND key_id = $2 AND parked_at IS NULL ORDER BY id`)

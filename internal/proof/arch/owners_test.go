@@ -47,6 +47,7 @@ const (
 	named   = "a page shows owner/name of its rows' repositories, in the statement that reads it"
 	stored  = "a loop counts all that an account has on record, in one statement"
 	acted   = "whoever may act is named in one statement, for a page of rows at once"
+	leaving = "an account that leaves goes out of every table in one transaction, as the schema says"
 	judged  = "a judge is shown the newest of what there is, in statements that cut it to size"
 )
 
@@ -66,6 +67,14 @@ var reads = map[string]string{
 
 	"overview -> pulls": glance,
 	"overview -> repos": glance,
+
+	"departure -> accounts":       leaving,
+	"departure -> code_hosts":     leaving,
+	"departure -> former_members": leaving,
+	"departure -> installations":  leaving,
+	"departure -> memberships":    leaving,
+	"departure -> repos":          leaving,
+	"departure -> users":          leaving,
 
 	"actor -> boxes":          acted,
 	"actor -> former_members": acted,
