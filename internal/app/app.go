@@ -30,6 +30,7 @@ import (
 
 	"yardmaster/internal/api/held"
 	"yardmaster/internal/api/limit"
+	"yardmaster/internal/api/limit/drawn"
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/blob"
 	"yardmaster/internal/bus"
@@ -103,8 +104,9 @@ type App struct {
 	readers    *event.Readers    // of what is done after an event
 	model      *scripted.Server
 	prices     *llm.Prices
-	cache      *limit.Shared // nil: requests are counted in this process alone
-	base       string        // address others reach us at
+	cache      *limit.Shared  // nil: requests are not counted in Redis
+	counts     *drawn.Limiter // nil: nor in the database
+	base       string         // address others reach us at
 	// Tests replace these fields; complete fills in the rest.
 	clock       func() time.Time // of what is kept in memory
 	after       func(time.Duration) <-chan time.Time

@@ -94,6 +94,9 @@ func (a *App) loops() []func(context.Context) error {
 	if a.relay != nil {
 		all = append(all, a.relay.Loop)
 	}
+	if a.counts != nil {
+		all = append(all, a.counts.Loop)
+	}
 	if a.nodes != nil {
 		all = append(all, a.nodes.Loop, a.serveNodes)
 	}

@@ -2327,6 +2327,13 @@ CREATE TABLE answers (
 );
 CREATE INDEX answers_asker ON answers (repo_id, asker, id);
 CREATE INDEX provenances_commit ON provenances (repo_id, merge_sha);
+CREATE TABLE request_counts (
+  bucket TEXT NOT NULL,   -- hash of its name
+  second BIGINT NOT NULL,
+  taken  BIGINT NOT NULL,
+  PRIMARY KEY (bucket, second)
+);
+CREATE INDEX request_counts_second ON request_counts (second);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2487,4 +2494,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (157, 650, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (158, 651, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (159, 660, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (160, 670, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (161, 715, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
