@@ -118,8 +118,9 @@ type App struct {
 	setup       string
 	listens     string // host and port
 	parts       parts
-	calls       *op.Pipeline // of what is served
-	conns       *held.Conns  // from when it serves
+	calls       *op.Pipeline    // of what is served
+	conns       *held.Conns     // from when it serves
+	lasting     context.Context // of streams, and of all that is no call; nil: nothing is served
 	watching    watching
 	// stopping is true from when the process was asked to end.
 	boot     string // of this process, among all that there were

@@ -2496,3 +2496,4 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (159, 660, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (160, 670, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (161, 715, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
+INSERT INTO schema_releases (version, oldest, program) VALUES (715, 670, '');
