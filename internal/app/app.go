@@ -30,6 +30,7 @@ import (
 
 	"yardmaster/internal/api/held"
 	"yardmaster/internal/api/limit"
+	"yardmaster/internal/api/limit/drawn"
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/blob"
 	"yardmaster/internal/bus"
@@ -103,8 +104,9 @@ type App struct {
 	readers    *event.Readers    // of what is done after an event
 	model      *scripted.Server
 	prices     *llm.Prices
-	cache      *limit.Shared // nil: requests are counted in this process alone
-	base       string        // address others reach us at
+	cache      *limit.Shared  // nil: requests are not counted in Redis
+	counts     *drawn.Limiter // nil: nor in the database
+	base       string         // address others reach us at
 	// Tests replace these fields; complete fills in the rest.
 	clock       func() time.Time // of what is kept in memory
 	after       func(time.Duration) <-chan time.Time
@@ -116,8 +118,9 @@ type App struct {
 	setup       string
 	listens     string // host and port
 	parts       parts
-	calls       *op.Pipeline // of what is served
-	conns       *held.Conns  // from when it serves
+	calls       *op.Pipeline    // of what is served
+	conns       *held.Conns     // from when it serves
+	lasting     context.Context // of streams, and of all that is no call; nil: nothing is served
 	watching    watching
 	// stopping is true from when the process was asked to end.
 	boot     string // of this process, among all that there were

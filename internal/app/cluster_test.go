@@ -16,10 +16,11 @@ import (
 )
 
 // cluster starts nodes of one database, the first of which is set up.
-func cluster(t *testing.T, count int) (all []*yard) {
+func cluster(t *testing.T, count int, more ...string) (all []*yard) {
 	t.Helper()
 	flags := []string{"--database", dbtest.DSN(t, db.Postgres), "--cluster", "on", "--blob", "off",
 		"--master-key", strings.Repeat("cd", 32)}
+	flags = append(flags, more...)
 	all = append(all, start(t, db.SQLite, flags...))
 	for range count - 1 {
 		y := boot(t, db.SQLite, flags...)
@@ -129,4 +130,37 @@ func (y *yard) nodeHome(owner, name string) (node string, here bool, err error) 
 		err = fmt.Errorf("%s/%s has no home", owner, name)
 	}
 	return n.ID, n.ID == y.nodes.Self.ID, err
+}
+
+// TestNodesHaveOneLimit holds that what a credential has used up at one node it has not at another, without Redis.
+func TestNodesHaveOneLimit(t *testing.T) {
+	t.Parallel()
+	all := cluster(t, 2, "--rate-limits", "on")
+	a, b := all[0], all[1]
+	const most = 120 // writes that name no conversation
+	bob := a.person("bob", a.acct, policy.Owner)
+	token := a.mint(a.acct, &bob, policy.Owner.Ceiling(), nil)
+	write := func(y *yard) answer { return y.send("POST", "/v1/tasks/none/cancel", token, "{}") }
+	let := 0
+	patience.Until(t, "all that one credential may write is written, some at each node", func() bool {
+		for _, y := range []*yard{a, b} {
+			switch got := write(y); got.StatusCode {
+			case http.StatusNotFound:
+				let++
+			case http.StatusTooManyRequests: // the last ones may be held for the other node for a moment
+			default:
+				got.want(http.StatusNotFound)
+			}
+		}
+		return let >= most
+	})
+	if let > most {
+		t.Errorf("%d got in", let)
+	}
+	for _, y := range []*yard{a, b} {
+		refused := write(y).want(http.StatusTooManyRequests)
+		if refused.Header.Get("Retry-After") == "" {
+			t.Errorf("a refusal does not say when to try again: %s", refused.body)
+		}
+	}
 }

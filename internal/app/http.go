@@ -36,7 +36,7 @@ const accountHeader = "X-Svc-Account"
 func (a *App) pipeline() *op.Pipeline {
 	return &op.Pipeline{
 		BaseURL: a.base, Home: a.home(), Ledger: a.ledger(), Limits: a.limits(), Quota: a.parts.quota, Secrets: secrets,
-		Open: a.mostOpen(), Settle: settle,
+		Open: a.mostOpen(), Settle: settle, Stopping: a.lasting,
 		Authenticate: func(ctx context.Context, p op.Presented) (policy.Actor, error) {
 			if actor, ok, err := a.parts.blocker.FixLink(ctx, p.Bearer); ok || err != nil {
 				return actor, err
@@ -64,6 +64,19 @@ func (a *App) handler() http.Handler {
 	})
 }
 
+// whileServing ends the requests of a handler as soon as the process is about to end.
+func (a *App) whileServing(h http.Handler) http.Handler {
+	if a.lasting == nil {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(a.lasting, cancel)()
+		h.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
 // served is the capabilities, the git host, the model gateway for boxes, and the store
 // of objects.
 func (a *App) served() http.Handler {
@@ -74,10 +87,10 @@ func (a *App) served() http.Handler {
 		Own: a.cfg.OwnOrigins, Proxies: a.cfg.Proxies, Origins: a.cfg.MCPOrigins,
 		Patience: a.cfg.BodyTime, Page: web.Failure, Programs: programs,
 	}, a.parts.ops(a.opts.Version))
-	git := a.host.Handler(a.gitHooks(api))
-	elsewhere := a.elsewhere()
-	gateway := http.StripPrefix("/gateway", a.parts.gateway.Caller().Gateway)
-	objects := a.serveObjects(api)
+	git := a.whileServing(a.host.Handler(a.gitHooks(api)))
+	elsewhere := a.whileServing(a.elsewhere())
+	gateway := a.whileServing(http.StripPrefix("/gateway", a.parts.gateway.Caller().Gateway))
+	objects := a.whileServing(a.serveObjects(api))
 	requests, models := a.cfg.Does(config.RoleAPI), a.cfg.Does(config.RoleGateway)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls := strings.HasPrefix(r.URL.Path, "/gateway/")

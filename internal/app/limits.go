@@ -2,24 +2,29 @@ package app
 
 import (
 	"fmt"
-	"log/slog"
 	"time"
 
 	"yardmaster/internal/api/limit"
-	"yardmaster/internal/config"
+	"yardmaster/internal/api/limit/drawn"
+	"yardmaster/internal/db/nodes"
 )
 
-// shareLimits returns the counter that several nodes share, nil without an
-// address.
-func shareLimits(c *config.Config, log *slog.Logger) (*limit.Shared, error) {
-	if c.Redis == "" || c.RateLimits != "on" {
-		return nil, nil
+// shareLimits makes the counter of requests that several nodes share: in Redis if that has an address, in the
+// database otherwise. A node alone counts by itself.
+func (a *App) shareLimits() error {
+	switch {
+	case a.cfg.RateLimits != "on":
+		return nil
+	case a.cfg.Redis != "":
+		s, err := limit.Share(a.cfg.Redis, time.Now, a.log)
+		if err != nil {
+			return fmt.Errorf("redis: %w", err)
+		}
+		a.cache = s
+	case a.clustered():
+		a.counts = drawn.New(nodes.Counts{DB: a.db}, time.Now, a.log)
 	}
-	s, err := limit.Share(c.Redis, time.Now, log)
-	if err != nil {
-		return nil, fmt.Errorf("redis: %w", err)
-	}
-	return s, nil
+	return nil
 }
 
 // limits returns the counter of requests, nil where counting is switched off.
@@ -29,6 +34,8 @@ func (a *App) limits() limit.Limiter {
 		return nil
 	case a.cache != nil:
 		return a.cache
+	case a.counts != nil:
+		return a.counts
 	}
 	return limit.New(time.Now)
 }

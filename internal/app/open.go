@@ -92,7 +92,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	if a.prices, err = priceTable(a.cfg.Prices); err != nil {
 		return err
 	}
-	if a.cache, err = shareLimits(a.cfg, a.log); err != nil {
+	if err := a.shareLimits(); err != nil {
 		return err
 	}
 	a.hub, a.boot = event.NewHub(), id.New()

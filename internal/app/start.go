@@ -21,11 +21,17 @@ import (
 	"yardmaster/internal/domain/signin"
 )
 
-// serve answers requests and runs the loops until ctx ends. Requests in
-// flight get a moment; long polls and streams are ended at once.
+// underWay is how long calls have that are under way when the process ends.
+const underWay = 5 * time.Second
+
+// serve answers requests and runs the loops until ctx ends. Calls that are under way are
+// answered; long polls and streams, transfers of git and calls of models are ended at once.
 func (a *App) serve(ctx context.Context, listener net.Listener) error {
 	base, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
+	lasting, endStreams := context.WithCancel(context.WithoutCancel(ctx))
+	defer endStreams()
+	a.lasting = lasting
 	a.conns = held.NewConns(a.most(), a.cfg.Proxies, a.refusedConn())
 	server := &http.Server{
 		Handler:           rest.LimitBodyTime(a.cfg.BodyTime, a.handler()),
@@ -55,10 +61,11 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 	})
 	g.Go(func() error {
 		<-running.Done()
-		cancelRequests()
-		stop, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		endStreams()
+		stop, cancel := context.WithTimeout(context.Background(), underWay)
 		defer cancel()
 		if err := server.Shutdown(stop); err != nil {
+			cancelRequests()
 			server.Close()
 		}
 		return nil
@@ -93,6 +100,9 @@ func (a *App) loops() []func(context.Context) error {
 	}
 	if a.relay != nil {
 		all = append(all, a.relay.Loop)
+	}
+	if a.counts != nil {
+		all = append(all, a.counts.Loop)
 	}
 	if a.nodes != nil {
 		all = append(all, a.nodes.Loop, a.serveNodes)

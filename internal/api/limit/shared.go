@@ -95,7 +95,7 @@ func (s *Shared) Take(b Bucket, max int) (State, bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.wait)
 	defer cancel()
-	got, err := take.Run(ctx, s.redis, []string{key(b)}, max, seconds).Int64Slice()
+	got, err := take.Run(ctx, s.redis, []string{Key(b)}, max, seconds).Int64Slice()
 	if err == nil && len(got) != 3 {
 		err = fmt.Errorf("%d numbers", len(got))
 	}
@@ -119,9 +119,9 @@ func (s *Shared) Ping(ctx context.Context) error { return s.redis.Ping(ctx).Err(
 // Close closes the connections.
 func (s *Shared) Close() error { return s.redis.Close() }
 
-// key returns a bucket's name on the server. Only the last part may contain any
+// Key returns the name of a bucket for all nodes. Only the last part may contain any
 // characters.
-func key(b Bucket) string {
+func Key(b Bucket) string {
 	ip := ""
 	if b.IP != (netip.Addr{}) {
 		ip = b.IP.String()

@@ -87,7 +87,7 @@ func TestSharedWindowSlides(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := func(ago int64) string { return strconv.FormatInt(now.Unix()-ago, 10) }
-	if err := c.HSet(ctx, key(b), second(200), 5, second(60), 4, second(30), 2).Err(); err != nil {
+	if err := c.HSet(ctx, Key(b), second(200), 5, second(60), 4, second(30), 2).Err(); err != nil {
 		t.Fatal(err)
 	}
 	got, ok := s.Take(b, 4)
@@ -95,11 +95,11 @@ func TestSharedWindowSlides(t *testing.T) {
 		t.Errorf("after 2 within the window: %+v %v", got, ok)
 	}
 	for _, ago := range []int64{200, 60} {
-		if here, err := c.HExists(ctx, key(b), second(ago)).Result(); here || err != nil {
+		if here, err := c.HExists(ctx, Key(b), second(ago)).Result(); here || err != nil {
 			t.Errorf("what was taken %d s ago is still held: %v", ago, err)
 		}
 	}
-	if ttl, err := c.TTL(ctx, key(b)).Result(); err != nil || ttl <= 0 || ttl > Window {
+	if ttl, err := c.TTL(ctx, Key(b)).Result(); err != nil || ttl <= 0 || ttl > Window {
 		t.Errorf("the bucket is kept for %v: %v", ttl, err)
 	}
 	if got, ok := s.Take(b, 1); ok || got.Remaining != 0 {
@@ -188,9 +188,9 @@ func TestKeysAreApart(t *testing.T) {
 		{Name: "reads", Who: "a"}, {Name: "reads", Talk: "a"}, {Name: "reads", Who: "a", Talk: "|"}, {Name: "reads", Who: "a", Talk: "||"},
 		{Name: "reads", IP: Site("10.0.0.1")}, {Name: "reads", Who: "10.0.0.1"}, {Name: "reads"},
 	} {
-		if other, ok := seen[key(b)]; ok {
+		if other, ok := seen[Key(b)]; ok {
 			t.Errorf("%+v and %+v are one key", b, other)
 		}
-		seen[key(b)] = b
+		seen[Key(b)] = b
 	}
 }

@@ -78,7 +78,7 @@ func (p *Pipeline) hold(ctx context.Context, c *Call, who Caller) (leave func(),
 	}
 	var all quotas
 	most := all.most
-	if c.Op.stream != nil || c.Op.waits() {
+	if c.Op.lasts() {
 		credential := actor.CredentialID
 		if actor.Anonymous() {
 			credential = "of " + limit.Site(c.Request.IP).String()

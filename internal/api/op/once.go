@@ -98,7 +98,7 @@ func (p *Pipeline) once(ctx context.Context, c *Call, actor policy.Actor, u Use)
 		return a.kept()
 	})
 	if err != nil {
-		return p.Refuse(c, err)
+		return p.Refuse(c, ended(ctx, err))
 	}
 	if replayed {
 		a = p.answer(c)

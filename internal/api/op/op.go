@@ -122,6 +122,9 @@ func (o *Op) IsStream() bool { return o.stream != nil }
 // waits tells whether a call may wait for news, as its caller says: it is limited as streams are.
 func (o *Op) waits() bool { return o.in.byName["wait_ms"] != nil }
 
+// lasts tells whether a call of the op may stay open for long: a stream, or one that waits for news.
+func (o *Op) lasts() bool { return o.stream != nil || o.waits() }
+
 // IsRaw tells whether another surface serves the calls of the row, see Raw.
 func (o *Op) IsRaw() bool { return o.raw != nil }
 

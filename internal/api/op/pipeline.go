@@ -39,6 +39,8 @@ type Pipeline struct {
 
 	// Open limits what callers hold open.
 	Open Open
+	// Stopping ends when the process is about to: then streams end, and calls that wait for news. It may be nil.
+	Stopping context.Context
 	// Settle is told of each call whose it is, before its body is read: known, if a
 	// credential was verified. A call that it fails for is refused. It may be nil.
 	Settle func(ctx context.Context, actor policy.Actor, known bool) error
@@ -75,7 +77,7 @@ func (p *Pipeline) Do(ctx context.Context, c *Call) (a Answer) {
 	}
 	ctx, who, err := p.Admit(ctx, c)
 	if err != nil {
-		return p.Refuse(c, err)
+		return p.Refuse(c, ended(ctx, err))
 	}
 	return p.serve(ctx, who, c)
 }
@@ -134,7 +136,7 @@ func (p *Pipeline) serve(ctx context.Context, who Caller, c *Call) Answer {
 			return p.Refuse(c, err)
 		}
 		if err := p.admit(ctx, c, who.Actor.AccountID); err != nil {
-			return p.Refuse(c, err)
+			return p.Refuse(c, ended(ctx, err))
 		}
 	}
 	if c.malformed != nil {
@@ -156,9 +158,15 @@ func (p *Pipeline) serve(ctx context.Context, who Caller, c *Call) Answer {
 	who.Actor = actor
 	leave, err := p.hold(ctx, c, who)
 	if err != nil {
-		return p.Refuse(c, err)
+		return p.Refuse(c, ended(ctx, err))
 	}
 	defer leave()
+	if p.Stopping != nil && o.lasts() {
+		var cancel func()
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(p.Stopping, cancel)()
+	}
 	use, keyed, err := p.use(c, actor)
 	switch {
 	case err != nil:

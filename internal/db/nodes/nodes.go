@@ -8,6 +8,7 @@
 //
 //   - nodes.go: Registry, one node's place in the list
 //   - place.go: what all nodes together may hold so many of at once
+//   - count.go: what all nodes together may do so often in a minute
 //   - home.go: which node has a repository
 //   - store.go: the tables and their statements
 package nodes

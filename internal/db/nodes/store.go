@@ -38,6 +38,9 @@ type keepPlaceArgs struct {
 	Busy               int64
 }
 
+// sumRow is how many slots of a bucket are taken, and the second of the oldest.
+type sumRow struct{ Taken, Oldest int64 }
+
 type home struct{ Owner, Name string }
 
 // enterArgs are the parameters of enter.
@@ -72,6 +75,13 @@ var (
 		VALUES (:name, :node_id, :boot, :busy, :since, :asked) ON CONFLICT (name, node_id)
 		DO UPDATE SET boot = excluded.boot, busy = excluded.busy, since = excluded.since, asked = excluded.asked`)
 	keepPlace = db.SWith[keepPlaceArgs](`UPDATE node_places SET busy = :busy WHERE name = :name AND node_id = :node_id AND boot = :boot`)
+
+	takenOf = db.Q[sumRow](`SELECT COALESCE(SUM(taken), 0) AS taken, COALESCE(MIN(CASE WHEN taken > 0 THEN second END), 0) AS oldest
+		FROM request_counts WHERE bucket = $1 AND second > $2`)
+	takeSlots = db.S(`INSERT INTO request_counts (bucket, second, taken) VALUES ($1, $2, $3)
+		ON CONFLICT (bucket, second) DO UPDATE SET taken = request_counts.taken + excluded.taken`)
+	returnSlots = db.S(`UPDATE request_counts SET taken = taken - $3 WHERE bucket = $1 AND second = $2`)
+	oldSlots    = db.S(`DELETE FROM request_counts WHERE second <= $1`)
 
 	settle = db.S(`INSERT INTO git_homes (owner, name, node_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`)
 	homeOf = db.Q[row](`SELECT n.id, n.name, n.routes, n.door, n.boxes, n.version, n.started_at, n.seen_at

@@ -20,6 +20,7 @@ var edges = map[string]string{
 	"client/inert":        "",
 	"api/idempotency":     "api/op db event fault id observe",
 	"api/limit":           "",
+	"api/limit/drawn":     "api/limit db/nodes observe",
 	"api/held":            "api/limit api/op fault",
 	"api/limit/redistest": "proof/loopback proof/patience",
 	"secretscan":          "",
@@ -130,8 +131,9 @@ var edges = map[string]string{
 	"box/spool":      "box/scrub protocol",
 	"box/worktree":   "gitlfs gitmodules lazy rlimit unixfile",
 
-	"app": "backup certificate proxies api/held api/idempotency api/limit api/mcp api/op api/openapi api/reference api/rest blob bus clock codehost " +
-		"codehost/builtin codehost/github codehost/homes codehost/pace codehost/relay config db db/due db/lease db/meta db/nodes departure dial durable " +
+	"app": "backup certificate proxies api/held api/idempotency api/limit api/limit/drawn api/mcp api/op api/openapi api/reference api/rest " +
+		"blob bus clock codehost codehost/builtin codehost/github codehost/homes codehost/pace codehost/relay config db db/due db/lease db/meta " +
+		"db/nodes departure dial durable " +
 		"domain/* event event/hashchain " +
 		"unixfile event/notary fault flow hook id idp linear llm " +
 		"llm/scripted mail observe observe/telemetry policy remote rlimit seal seal/keys secretscan stripe web webpush",
