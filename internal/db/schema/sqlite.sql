@@ -102,12 +102,10 @@ CREATE TABLE pull_actions (
   requested_at BIGINT NOT NULL,
   decided_at   BIGINT,
   expires_at   BIGINT NOT NULL,
-  due_at       BIGINT NOT NULL,
   tries        BIGINT NOT NULL DEFAULT 0
-, protected TEXT, base_ref TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, change TEXT NOT NULL DEFAULT '', patch_id TEXT NOT NULL DEFAULT '', stale_why TEXT NOT NULL DEFAULT '', carried_from TEXT, details TEXT NOT NULL DEFAULT '{}', tidied BOOLEAN NOT NULL DEFAULT FALSE, called BOOLEAN NOT NULL DEFAULT FALSE, claim TEXT NOT NULL DEFAULT '');
+, protected TEXT, base_ref TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, change TEXT NOT NULL DEFAULT '', patch_id TEXT NOT NULL DEFAULT '', stale_why TEXT NOT NULL DEFAULT '', carried_from TEXT, details TEXT NOT NULL DEFAULT '{}', tidied BOOLEAN NOT NULL DEFAULT FALSE, called BOOLEAN NOT NULL DEFAULT FALSE, claim TEXT NOT NULL DEFAULT '', retry_at BIGINT, due_at BIGINT NOT NULL DEFAULT 253402300799000000);
 CREATE INDEX pull_actions_pr ON pull_actions (pr_id, requested_at);
 CREATE INDEX pull_actions_account ON pull_actions (account_id, requested_at, id) WHERE state = 'pending';
-CREATE INDEX pull_actions_due ON pull_actions (due_at) WHERE state = 'approved';
 CREATE UNIQUE INDEX pull_actions_open ON pull_actions (pr_id, kind) WHERE state IN ('pending', 'approved');
 CREATE TABLE ci_runs (
   id          TEXT PRIMARY KEY,
@@ -2487,4 +2485,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (157, 650, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (158, 651, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (159, 660, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (160, 670, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (161, 680, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
