@@ -131,7 +131,8 @@ func (y *twoHosts) wire() {
 		Checks: QueueChecks{Checks: checks, Tasks: tasks}, Bot: codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
 	})
 	y.pulls = pull.New(pull.Needs{
-		DB: y.db, Hub: hub, Due: duetest.New(y.db, hub), Hosts: y.hosts, BaseURL: "http://server", Logger: log, Tasks: PullTasks{Tasks: tasks, Hosts: y.hosts},
+		DB: y.db, Hub: hub, Due: duetest.New(y.db, hub), Hosts: y.hosts, BaseURL: "http://server", Logger: log,
+		Tasks:  PullTasks{Tasks: tasks, Hosts: y.hosts},
 		Checks: Checks{Service: checks}, Reviews: OpenFindings{}, People: Signers{}, Queue: MergeQueue{Service: queues},
 		Bot:     codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
 		Intents: intents,

@@ -303,7 +303,8 @@ func open(t *testing.T, e db.Engine) *yard {
 		}),
 	})
 	y.Service = New(Needs{
-		DB: d, Hub: event.NewHub(), Due: duetest.New(d, event.NewHub()), Hosts: hosts, BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler),
+		DB: d, Hub: event.NewHub(), Due: duetest.New(d, event.NewHub()), Hosts: hosts,
+		BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler),
 		Tasks: tasks{y}, Checks: checks{y.ci}, Reviews: reviews{y}, People: nobody{}, Queue: &y.line,
 		Bot:     codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
 		Intents: intent.New(intent.Needs{DB: d, Due: duetest.New(d, event.NewHub()), Hosts: hosts, Logger: slog.New(slog.DiscardHandler)}),
