@@ -9,7 +9,6 @@ import (
 	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/hostlimit"
 	"yardmaster/internal/domain/mergequeue"
-	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/source"
@@ -30,7 +29,6 @@ func (a *App) keeper() *clock.Keeper {
 		idempotency.ClockSetBack,
 		mail.ClockSetBack,
 		mergequeue.ClockSetBack,
-		pull.ClockSetBack,
 		quota.ClockSetBack,
 		repo.ClockSetBack,
 		source.ClockSetBack,

@@ -350,8 +350,9 @@ func (a *App) wire() parts {
 		Checks: flow.QueueChecks{Checks: p.ci, Tasks: p.task},
 	}))
 	p.pull = add(&p, pull.New(pull.Needs{
-		DB: a.db, Hub: a.hub, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author, Intents: p.intent, Reviews: flow.OpenFindings{},
-		Tasks: flow.PullTasks{Tasks: p.task, Hosts: a.hosts}, Checks: flow.Checks{Service: p.ci},
+		DB: a.db, Hub: a.hub, Due: a.due, Hosts: a.hosts, BaseURL: a.base, Logger: a.log, Bot: author, Intents: p.intent,
+		Reviews: flow.OpenFindings{},
+		Tasks:   flow.PullTasks{Tasks: p.task, Hosts: a.hosts}, Checks: flow.Checks{Service: p.ci},
 		People: flow.Signers{Address: author.Email, Persons: a.persons()}, Queue: flow.MergeQueue{Service: p.merges},
 	}))
 	p.proofs = add(&p, provenance.New(provenance.Needs{

@@ -342,7 +342,15 @@ func (m *walk) cancelWithPull() {
 
 func (m *walk) passOn(n *node) {
 	part[*ci.Service](n).Pass(context.Background())
-	part[*pull.Service](n).Pass(context.Background())
+	m.pullsOn(context.Background(), n)
+}
+
+// pullsOn has a node move pull requests on, and carry out the merges that are ordered.
+func (m *walk) pullsOn(ctx context.Context, n *node) {
+	part[*pull.Service](n).Pass(ctx)
+	if err := n.due.Drain(ctx, "merges", "intents"); err != nil && ctx.Err() == nil {
+		m.fail("what is due: %v", err)
+	}
 }
 
 func (m *walk) passOne() {
@@ -416,7 +424,7 @@ func (m *walk) passBadly() {
 		mis.before = func() { m.forge.set(r, due.HeadRef, ""); m.tellOn(m.nodes[1-i], r, "git", due.HeadRef) }
 	}
 	m.forge.mishap = mis
-	part[*pull.Service](n).Pass(ctx)
+	m.pullsOn(ctx, n)
 	if m.forge.mishap = (mishap{}); ctx.Err() != nil {
 		m.nodes[i] = m.boot(n.db) // what it had set aside for calls is given up
 	}

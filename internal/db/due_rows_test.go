@@ -186,3 +186,24 @@ func TestIntentsBecomeEntries(t *testing.T) {
 		entriesAsked, "intents | r/p | 2acme | waits | 1800000000 | 900000000 | 3 | ",
 		"intents | r/q/check | 1acme | waits | 1900000000 | 1000000000 | 1 | ")
 }
+
+// Orders to merge that stand are entries; an older release that carries one out has it until then.
+func TestMergesBecomeEntries(t *testing.T) {
+	t.Parallel()
+	climbing(t, "0680", accountRow+`;
+		INSERT INTO repos (id, account_id, host, owner, name, default_branch, private, enabled, created_at)
+			VALUES ('r', 'acme', 'h', 'acme', 'web', 'main', TRUE, TRUE, 1);
+		INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref, base_ref, head_sha, base_sha, author_kind,
+			created_at, updated_at) VALUES ('p', 'acme', 'r', 1, '', '', '', 'open', 'a', 'main', 'x', 'y', 'agent', 1, 1),
+			('q', 'acme', 'r', 2, '', '', '', 'open', 'b', 'main', 'x', 'y', 'agent', 1, 1);
+		INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, error, requested_at, expires_at, due_at, tries, claim) VALUES
+			('held', 'acme', 'p', 'merge', 'x', 'approved', NULL, 1, 9, 500000000, 1, 'n'),
+			('late', 'acme', 'q', 'merge', 'x', 'approved', 'no', 1, 9, 700000000, 2, ''),
+			('push', 'acme', 'p', 'push', 'x', 'approved', NULL, 1, 9, 1, 0, ''),
+			('done', 'acme', 'p', 'merge', 'x', 'applied', NULL, 1, 9, 1, 1, 'n')`,
+		`SELECT queue, key, lane, state, due_at, set_at, tries, why FROM due
+			UNION ALL SELECT 'row', id, state, '', due_at, COALESCE(retry_at, 0), 0, '' FROM pull_actions ORDER BY 1, 2`,
+		"merges | held | 0acme | waits | 500000000 | 380000000 | 0 | ", "merges | late | 0acme | waits | 700000000 | 580000000 | 2 | ",
+		"row | done | applied |  | 253402300799000000 | 0 | 0 | ", "row | held | approved |  | 253402300799000000 | 0 | 0 | ",
+		"row | late | approved |  | 253402300799000000 | 700000000 | 0 | ", "row | push | approved |  | 253402300799000000 | 0 | 0 | ")
+}

@@ -131,7 +131,8 @@ func (y *twoHosts) wire() {
 		Checks: QueueChecks{Checks: checks, Tasks: tasks}, Bot: codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
 	})
 	y.pulls = pull.New(pull.Needs{
-		DB: y.db, Hub: hub, Hosts: y.hosts, BaseURL: "http://server", Logger: log, Tasks: PullTasks{Tasks: tasks, Hosts: y.hosts},
+		DB: y.db, Hub: hub, Due: duetest.New(y.db, hub), Hosts: y.hosts, BaseURL: "http://server", Logger: log,
+		Tasks:  PullTasks{Tasks: tasks, Hosts: y.hosts},
 		Checks: Checks{Service: checks}, Reviews: OpenFindings{}, People: Signers{}, Queue: MergeQueue{Service: queues},
 		Bot:     codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
 		Intents: intents,
@@ -322,6 +323,7 @@ func TestTwoHostsBesideEachOther(t *testing.T) {
 		y.call("rival", "GET", "/v1/prs/"+prs["rival"], "", &got)
 		y.call("rival", "POST", "/v1/prs/"+prs["rival"]+"/merge", `{"head_sha": "`+got.HeadSHA+`"}`, new(any))
 		y.pulls.Pass(t.Context())
+		duetest.Pass(t.Context(), t, y.pulls.Due)
 		y.call("rival", "GET", "/v1/prs/"+prs["rival"], "", &got)
 		if got.State != pull.Merged || got.MergeSHA == nil || *got.MergeSHA != y.main(there) {
 			t.Errorf("the merge at %s: %+v, main is at %s", there, got, y.main(there))

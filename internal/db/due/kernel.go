@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -139,14 +140,14 @@ func (k *Kernel) Loop(ctx context.Context) error {
 	return nil
 }
 
-// Drain works on what is due until nothing is, and returns when all of that is recorded. It
-// is for tests, and for what has no loop.
-func (k *Kernel) Drain(ctx context.Context) error {
+// Drain works on what is due until nothing is, and returns when all of that is recorded; on
+// that of some queues alone, if any are named. It is for tests, and for what has no loop.
+func (k *Kernel) Drain(ctx context.Context, queues ...string) error {
 	ctx = policy.With(ctx, policy.Actor{Credential: policy.System})
 	for first := true; ctx.Err() == nil; first = false {
 		var working sync.WaitGroup
 		before := k.begun.Load()
-		next, err := k.pass(ctx, &working, first)
+		next, err := k.pass(ctx, &working, first, queues...)
 		working.Wait()
 		soon := k.served() && next <= drift // by this node's idea of the server's time it is due already
 		if err != nil || k.begun.Load() == before && !soon {
@@ -184,8 +185,9 @@ func (k *Kernel) refill(ctx context.Context, working *sync.WaitGroup) error {
 	return nil
 }
 
-// pass looks once, and begins work at what is due. It answers in how long something will be.
-func (k *Kernel) pass(ctx context.Context, working *sync.WaitGroup, first bool) (next time.Duration, err error) {
+// pass looks once, and begins work at what is due, in all queues or in those that are named. It
+// answers in how long something will be.
+func (k *Kernel) pass(ctx context.Context, working *sync.WaitGroup, first bool, only ...string) (next time.Duration, err error) {
 	var ready []string
 	for {
 		if ready, next, err = k.sweep(ctx); err != nil {
@@ -209,7 +211,7 @@ func (k *Kernel) pass(ctx context.Context, working *sync.WaitGroup, first bool) 
 	}
 	for _, name := range ready {
 		w := k.queues[name]
-		if w == nil { // of a newer release
+		if w == nil || len(only) > 0 && !slices.Contains(only, name) { // of a newer release
 			continue
 		}
 		if err := k.fill(ctx, w, working); err != nil {

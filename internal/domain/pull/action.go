@@ -15,7 +15,6 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
-	"yardmaster/internal/observe"
 )
 
 // Kinds of pending actions. A merge is asked for by the server itself, a push by a round
@@ -366,7 +365,7 @@ func (h actor) Done(tx *db.Tx, c intent.Call[actArgs], _ string, failure error) 
 	if errors.Is(failure, codehost.ErrHeadMoved) || errors.Is(failure, codehost.ErrNotFound) {
 		state, why = ActionStale, "The branch has a newer head, or is gone."
 	}
-	if n, err := endAction.Exec(tx, endArgs{a.ID, a.Claim, state, &why}); err != nil || n == 0 {
+	if n, err := endAction.Exec(tx, a.ID, state, why); err != nil || n == 0 {
 		return err
 	}
 	h.s.Hub.Notify(tx, event.PullTopic)
@@ -382,28 +381,16 @@ func (h actor) Done(tx *db.Tx, c intent.Call[actArgs], _ string, failure error) 
 	return h.s.move(tx, pr.ID)
 }
 
-// tidy deletes the branch of a round that is not needed any more.
+// tidy has the branch of a round deleted that is not needed any more.
 func (s *Service) tidy(ctx context.Context, d untidyRow) error {
-	var r repo.Ref
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		r, _, err = repo.ByID(tx, d.RepoID)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	host, err := s.Hosts.Of(r.HostRepo())
-	if err == nil {
-		err = host.DeleteBranch(ctx, r.HostRepo(), d.Details.V.Branch, d.Details.V.SHA)
-	}
-	if _, busy := errors.AsType[*codehost.BusyError](err); busy {
-		return err
-	}
-	if err != nil && !errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, codehost.ErrHeadMoved) {
-		observe.Complain(ctx, s.Logger, "delete the branch of a round of "+d.PRID, err)
-	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		_, err := setTidied.Exec(tx, d.ID)
-		return err
+		if n, err := setTidied.Exec(tx, d.ID); err != nil || n == 0 {
+			return err
+		}
+		r, _, err := repo.ByID(tx, d.RepoID)
+		if err != nil {
+			return err
+		}
+		return s.dropBranch(tx, r, d.PRID, d.Details.V.Branch, d.Details.V.SHA)
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 )
@@ -64,8 +65,8 @@ func guarded(file string) bool {
 
 // setAside makes the open action of a pull request stale whose head moves to sha. carry is
 // carryLook if a decision of the pull request may hold for the new head.
-func setAside(tx *db.Tx, pr row) (carry string, err error) {
-	if err := ended(tx, pr, func() error {
+func (s *Service) setAside(tx *db.Tx, pr row) (carry string, err error) {
+	if err := s.ended(tx, pr, func() error {
 		_, err := setAsideAction.Exec(tx, pr.ID, tx.Micros())
 		return err
 	}); err != nil {
@@ -169,8 +170,11 @@ func (s *Service) carry(tx *db.Tx, pr row) error {
 	if a.DecidedBy == nil {
 		state = ActionPending
 	}
-	if n, err := carryAction.Exec(tx, carryArgs{ID: a.ID, State: state, HeadSHA: pr.HeadSHA, DueAt: tx.Micros()}); err != nil || n == 0 {
+	if n, err := carryAction.Exec(tx, carryArgs{ID: a.ID, State: state, HeadSHA: pr.HeadSHA}); err != nil || n == 0 {
 		return err
+	}
+	if state == ActionApproved {
+		s.orders.Add(tx, a.ID, due.Entry{Account: tx.Account})
 	}
 	by, err := pushedBy.One(tx, pr.ID)
 	if err != nil {

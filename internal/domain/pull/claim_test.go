@@ -8,91 +8,86 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due/duetest"
 )
 
-var orderOf = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND kind = 'merge'`)
+var (
+	orderOf = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND kind = 'merge'`)
+	// takeAway gives what a node works on to another one.
+	takeAway = db.S(`UPDATE due SET fence = fence + 1, due_at = $1 WHERE queue = 'merges' AND state = 'held'`)
+	// basedOn gives a branch to all pull requests as their base, and opens them.
+	basedOn = db.S(`UPDATE pulls SET base_ref = $1, state = 'open' WHERE state = 'merged'`)
+)
 
-// What a node notes of an order that another has taken meanwhile changes nothing, whatever it notes,
-// and the host is not told by it; the other goes on as if the first had not been there.
+// What a node records of an order that another has taken meanwhile changes nothing, whatever the host
+// has answered; the other goes on as if the first had not been there.
 func TestOrderIsOfItsClaim(t *testing.T) {
 	t.Parallel()
-	why := "late"
-	late := map[string]func(y *yard, tx *db.Tx, d dueRow, pr row) error{
-		"renews": func(_ *yard, tx *db.Tx, d dueRow, _ row) error {
-			_, err := keepDue.Exec(tx, d.ID, d.Claim, db.Micros(tx.Now.Add(time.Hour)))
-			return err
-		},
-		"puts off": func(_ *yard, tx *db.Tx, d dueRow, _ row) error {
-			_, err := postpone.Exec(tx, putOffArgs{d.ID, d.Claim, tx.Micros(), why})
-			return err
-		},
-		"waits for the host": func(y *yard, tx *db.Tx, d dueRow, pr row) error { return y.ungranted(tx, d, pr, "merge_queues: write") },
-		"waits longer": func(_ *yard, tx *db.Tx, d dueRow, _ row) error {
-			_, err := waitLonger.Exec(tx, d.ID, d.Claim, tx.Micros())
-			return err
-		},
-		"calls": func(_ *yard, tx *db.Tx, d dueRow, _ row) error {
-			_, err := callHost.Exec(tx, d.ID, d.Claim)
-			return err
-		},
-		"ends": func(_ *yard, tx *db.Tx, d dueRow, _ row) error {
-			_, err := endAction.Exec(tx, endArgs{d.ID, d.Claim, ActionFailed, &why})
-			return err
-		},
-		"conflict": func(y *yard, tx *db.Tx, d dueRow, _ row) error { return y.applied(tx, d, made{}, codehost.ErrConflict) },
-		"moved": func(y *yard, tx *db.Tx, d dueRow, _ row) error {
-			return y.applied(tx, d, made{}, codehost.ErrHeadMoved)
-		},
-		"fails": func(y *yard, tx *db.Tx, d dueRow, _ row) error {
-			return y.applied(tx, d, made{}, errors.New("no answer"))
-		},
-		"asks": func(y *yard, tx *db.Tx, d dueRow, _ row) error {
-			if _, _, goes, err := y.goesOn(tx, d); err != nil || goes {
-				return errors.Join(err, errors.New("it goes on"))
-			}
-			return nil
-		},
-	}
-	onBoth(t, func(t *testing.T, y *yard) {
-		sha := y.commit("svc/a", "a", "1\n")
-		pr := y.propose("svc/a", sha)
-		y.approve(pr, sha)
-		y.line.on = true // it has yet to be admitted
-		take := func() dueRow {
-			due, err := y.take(y.ctx())
-			if err != nil || len(due) != 1 {
-				t.Fatal(due, err)
-			}
-			return due[0]
-		}
-		state := func() (a actionRow, p row) {
-			y.write(func(tx *db.Tx) (err error) {
-				if a, err = orderOf.One(tx, pr); err == nil {
-					p, err = byID.One(tx, tx.Account, pr)
+	for name, answer := range map[string]error{
+		"merged": nil, "conflict": codehost.ErrConflict, "moved": codehost.ErrHeadMoved, "fails": errors.New("no answer"),
+		"base moved": codehost.ErrBaseMoved, "busy": &codehost.BusyError{After: time.Minute},
+		"ungranted": &codehost.ForbiddenError{Permission: "merge_queues: write", Asked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, y *yard) {
+				sha := y.commit("svc/a", "a", "1\n")
+				pr := y.propose("svc/a", sha)
+				y.approve(pr, sha)
+				var before, after actionRow
+				state := func(a *actionRow) {
+					y.write(func(tx *db.Tx) (err error) { *a, err = orderOf.One(tx, pr); return err })
 				}
-				return err
+				y.host.merge, y.host.lost = answer, answer
+				y.host.during = func() {
+					y.write(func(tx *db.Tx) error { _, err := takeAway.Exec(tx, db.Micros(tx.Now.Add(time.Minute))); return err })
+					state(&before)
+				}
+				y.pass(0)
+				state(&after)
+				if !before.Called || !reflect.DeepEqual(after, before) {
+					t.Errorf("%+v, was %+v", after, before)
+				}
+				y.wantState(pr, Open)
+				y.host.merge, y.host.lost, y.host.during = nil, nil, nil
+				y.pass(time.Minute)
+				y.wantState(pr, Merged)
+				y.wantActions(pr, "applied")
 			})
-			return a, p
-		}
-		first := take()
-		y.clock.Add((2 * hold).Microseconds())
-		second := take()
-		before, pull := state()
-		for name, note := range late {
-			y.write(func(tx *db.Tx) error { return note(y, tx, first, pull) })
-			after, now := state()
-			if !reflect.DeepEqual(after, before) || now.State != pull.State || now.Mergeable != pull.Mergeable || now.Needs != pull.Needs {
-				t.Errorf("%s: %+v, was %+v", name, after, before)
+		})
+	}
+}
+
+// The branch of a merged head is deleted by an intent of its own: also by a host that was busy, and
+// after the answer of the merge was lost. One that has moved on, or that others are based on, stays.
+func TestMergedBranchIsDropped(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy("version: 1\nmerge: {mode: auto}\n")
+		for name, c := range map[string]struct {
+			meanwhile func(branch string)
+			want      error
+		}{
+			"svc/busy":  {func(string) { y.pass(time.Hour) }, codehost.ErrNotFound},
+			"svc/moved": {func(branch string) { y.commit(branch, "more", "1\n") }, nil},
+			"svc/base": {func(branch string) {
+				y.write(func(tx *db.Tx) error { _, err := basedOn.Exec(tx, branch); return err })
+			}, nil},
+		} {
+			y.host.remove = &codehost.BusyError{After: time.Minute}
+			pr := y.propose(name, y.commit(name, name, "1\n"))
+			y.pass(0)
+			y.wantState(pr, Merged)
+			duetest.Pass(y.ctx(), t, y.Intents.Due)
+			if _, err := y.host.Head(y.ctx(), webRepo, name); err != nil {
+				t.Errorf("%s, while the host is busy: %v", name, err)
+			}
+			c.meanwhile(name)
+			y.host.remove = nil
+			y.clock.Add(time.Hour.Microseconds())
+			duetest.Pass(y.ctx(), t, y.Intents.Due)
+			if _, err := y.host.Head(y.ctx(), webRepo, name); !errors.Is(err, c.want) {
+				t.Errorf("%s: %v, want %v", name, err, c.want)
 			}
 		}
-		y.line.on = false
-		if err := y.apply(y.ctx(), first); err != nil {
-			t.Error(err)
-		}
-		y.wantState(pr, Open)
-		if err := y.apply(y.ctx(), second); err != nil {
-			t.Error(err)
-		}
-		y.wantState(pr, Merged)
 	})
 }

@@ -11,17 +11,21 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
+	"yardmaster/internal/observe"
 )
 
 // The kinds of intents that pull requests put, and their arguments.
 var (
-	openAtHost  = intent.Declare[openArgs, codehost.Pull]("pull.open", false)
-	closeAtHost = intent.Declare[closeArgs, codehost.Pull]("pull.close", false)
+	openAtHost   = intent.Declare[openArgs, codehost.Pull]("pull.open", false)
+	closeAtHost  = intent.Declare[closeArgs, codehost.Pull]("pull.close", false)
+	deleteAtHost = intent.Declare[deleteArgs, string]("pull.delete_branch", false)
 )
 
 type (
 	openArgs  struct{ Title, Body, Head, Base, HeadSHA string }
 	closeArgs struct{ Number int64 }
+
+	deleteArgs struct{ Branch, SHA string }
 )
 
 // kept tells whether the host of a repository keeps pull requests: then an intent opens
@@ -36,6 +40,7 @@ func (s *Service) carryOut(intents *intent.Service) {
 	openAtHost.Handle(intents, opener{s})
 	closeAtHost.Handle(intents, closer{})
 	actAtHost.Handle(intents, actor{s})
+	deleteAtHost.Handle(intents, dropper{s})
 }
 
 // opener opens pull requests at their hosts.
@@ -75,6 +80,44 @@ func (closer) Do(ctx context.Context, f codehost.Forge, c intent.Call[closeArgs]
 
 // Done implements intent.Handler.
 func (closer) Done(*db.Tx, intent.Call[closeArgs], codehost.Pull, error) error { return nil }
+
+// dropBranch has a branch deleted whose head has been merged, or is not needed any more.
+func (s *Service) dropBranch(tx *db.Tx, r repo.Ref, prID, branch, sha string) error {
+	_, err := deleteAtHost.Put(tx, intent.Want[deleteArgs]{
+		Repo: r, Object: prID + "/branch", Rank: intent.ForRuns, Args: deleteArgs{Branch: branch, SHA: sha},
+	})
+	return err
+}
+
+// dropper deletes branches.
+type dropper struct{ s *Service }
+
+// Still implements intent.Handler. A branch that is the base of other open pull requests stays:
+// hosts close those, or give them another base.
+func (dropper) Still(tx *db.Tx, c intent.Call[deleteArgs]) (bool, error) {
+	based, err := isBase.One(tx, tx.Account, c.Repo.ID, c.Args.Branch)
+	return !based, err
+}
+
+// Do implements intent.Handler. A branch that has moved or is gone stays as it is. A host that
+// does not allow it is not asked again.
+func (h dropper) Do(ctx context.Context, _ codehost.Forge, c intent.Call[deleteArgs]) (string, error) {
+	host, err := h.s.Hosts.Of(c.Repo.HostRepo())
+	if err == nil {
+		err = host.DeleteBranch(ctx, c.Repo.HostRepo(), c.Args.Branch, c.Args.SHA)
+	}
+	if _, forbidden := errors.AsType[*codehost.ForbiddenError](err); forbidden {
+		observe.Complain(ctx, h.s.Logger, "delete the branch "+c.Args.Branch, err)
+		return "", nil
+	}
+	if errors.Is(err, codehost.ErrNotFound) || errors.Is(err, codehost.ErrHeadMoved) {
+		return "", nil
+	}
+	return "", err
+}
+
+// Done implements intent.Handler.
+func (dropper) Done(*db.Tx, intent.Call[deleteArgs], string, error) error { return nil }
 
 // opening stores a pull request that its host is yet to open.
 func (s *Service) opening(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err error) {

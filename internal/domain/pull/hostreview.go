@@ -371,6 +371,7 @@ func (s *Service) withdrawn(tx *db.Tx, pr row, known hostReviewRow) error {
 	if _, err := takeBack.Exec(tx, *known.ActionID); err != nil || !open || a.ID != *known.ActionID || a.State != ActionApproved {
 		return err
 	}
+	s.orderEnded(tx, a)
 	if err := staleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 		return err
 	}

@@ -155,6 +155,7 @@ func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
 			return err
 		}
 		if n > 0 {
+			s.orderEnded(tx, a)
 			err := staleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
 			if err != nil {
 				return err
@@ -251,8 +252,12 @@ func (s *Service) announceMerge(tx *db.Tx, pr row, headSHA, mergeSHA string, by 
 	if err := s.over(tx, pr, "The pull request was merged."); err != nil || pr.TaskID == nil {
 		return err
 	}
-	if _, err := dueAbove.Exec(tx, *pr.TaskID, tx.Micros()); err != nil {
+	above, err := ordersAbove.All(tx, *pr.TaskID)
+	if err != nil {
 		return err
+	}
+	for _, actionID := range above {
+		s.orders.Hurry(tx, actionID)
 	}
 	if err := s.BelowMoved(tx, *pr.TaskID); err != nil {
 		return err

@@ -38,7 +38,7 @@ func TestStatements(t *testing.T) {
 
 var (
 	actions  = db.Q[string](`SELECT state FROM pull_actions WHERE pr_id = $1 ORDER BY requested_at, id`)
-	dueIn    = db.Q[int64](`SELECT due_at FROM pull_actions WHERE pr_id = $1 AND state = 'approved'`)
+	dueIn    = db.Q[int64](`SELECT d.due_at FROM pull_actions a JOIN due d ON d.queue = 'merges' AND d.key = a.id WHERE a.pr_id = $1`)
 	audited  = db.Q[string](`SELECT kind FROM audit WHERE account_id = $1 ORDER BY at, id`)
 	checksOf = db.Q[string](`SELECT status FROM ci_runs WHERE pr_id = $1 ORDER BY status`)
 )
@@ -94,14 +94,15 @@ type flaky struct {
 	during        func() // called before each merge
 	lost          error  // answered to a merge that was made
 	hidden        error  // answered to a look
+	tried         func() // called before each trial
 }
 
 func (f *flaky) Merge(ctx context.Context, r codehost.Repo, o codehost.MergeOptions) (string, error) {
-	if f.merge != nil {
-		return "", f.merge
-	}
 	if f.during != nil {
 		f.during()
+	}
+	if f.merge != nil {
+		return "", f.merge
 	}
 	sha, err := f.Host.Merge(ctx, r, o)
 	return sha, cmp.Or(f.lost, err)
@@ -112,6 +113,13 @@ func (f *flaky) Landed(ctx context.Context, r codehost.Repo, base, sha string) (
 		return "", f.hidden
 	}
 	return f.Host.Landed(ctx, r, base, sha)
+}
+
+func (f *flaky) Outcome(ctx context.Context, r codehost.Repo, o codehost.OutcomeOptions) (codehost.Outcome, error) {
+	if f.tried != nil {
+		f.tried()
+	}
+	return f.Host.Outcome(ctx, r, o)
 }
 
 func (f *flaky) DeleteBranch(ctx context.Context, r codehost.Repo, branch, sha string) error {
@@ -295,7 +303,8 @@ func open(t *testing.T, e db.Engine) *yard {
 		}),
 	})
 	y.Service = New(Needs{
-		DB: d, Hub: event.NewHub(), Hosts: hosts, BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler),
+		DB: d, Hub: event.NewHub(), Due: duetest.New(d, event.NewHub()), Hosts: hosts,
+		BaseURL: "http://host", Logger: slog.New(slog.DiscardHandler),
 		Tasks: tasks{y}, Checks: checks{y.ci}, Reviews: reviews{y}, People: nobody{}, Queue: &y.line,
 		Bot:     codehost.Person{Name: "Yardmaster", Email: "yardmaster@localhost"},
 		Intents: intent.New(intent.Needs{DB: d, Due: duetest.New(d, event.NewHub()), Hosts: hosts, Logger: slog.New(slog.DiscardHandler)}),

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/pull/moves"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -165,12 +166,13 @@ func (s *Service) replace(tx *db.Tx, pr row, a actionRow) error {
 	if n, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil || n == 0 {
 		return err
 	}
+	s.orderEnded(tx, a)
 	return staleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
 }
 
 // endQuestions ends all that is asked, or ordered, about a pull request.
 func (s *Service) endQuestions(tx *db.Tx, pr row) error {
-	return ended(tx, pr, func() error {
+	return s.ended(tx, pr, func() error {
 		_, err := staleActions.Exec(tx, pr.ID, tx.Micros())
 		return err
 	})
@@ -178,7 +180,7 @@ func (s *Service) endQuestions(tx *db.Tx, pr row) error {
 
 // ended records the end of all that is asked, or ordered, about a pull request, which end
 // makes stale.
-func ended(tx *db.Tx, pr row, end func() error) error {
+func (s *Service) ended(tx *db.Tx, pr row, end func() error) error {
 	open, err := openAll.All(tx, pr.ID)
 	if err != nil || len(open) == 0 {
 		return err
@@ -187,6 +189,7 @@ func ended(tx *db.Tx, pr row, end func() error) error {
 		return err
 	}
 	for _, a := range open {
+		s.orderEnded(tx, a)
 		about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
 		if err := staleEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 			return err
@@ -203,9 +206,8 @@ func (s *Service) orderGoesOn(tx *db.Tx, m moving) error {
 	case err != nil:
 		return err
 	case open && m.step.Do == moves.DoMerge:
-		s.Hub.Notify(tx, event.PullTopic)
-		_, err := dueNow.Exec(tx, a.ID, tx.Micros())
-		return err
+		s.orders.Add(tx, a.ID, due.Entry{Account: tx.Account})
+		return nil
 	case open:
 		return nil
 	case m.facts.Yes.Is(moves.NoYes):

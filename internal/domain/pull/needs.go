@@ -318,7 +318,7 @@ func (s *Service) askAgain(ctx context.Context, in decideIn) (Decision, error) {
 		if a, open, err := openAction.Maybe(tx, pr.ID); err != nil || open && tx.Now.Before(a.ExpiresAt) {
 			return a, err
 		} else if open {
-			if err := s.expired(tx, pr, a); err != nil {
+			if _, err := s.expired(tx, pr, a.ID, a.HeadSHA); err != nil {
 				return a, err
 			}
 		}
@@ -335,12 +335,12 @@ func (s *Service) askAgain(ctx context.Context, in decideIn) (Decision, error) {
 	})
 }
 
-// expired ends a question that was not answered in time.
-func (s *Service) expired(tx *db.Tx, pr row, a actionRow) error {
-	if n, err := endExpired.Exec(tx, a.ID, tx.Micros()); err != nil || n == 0 {
-		return err
+// expired ends a question that was not answered in time; false if it has ended already.
+func (s *Service) expired(tx *db.Tx, pr row, actionID, headSHA string) (bool, error) {
+	if n, err := endExpired.Exec(tx, actionID, tx.Micros()); err != nil || n == 0 {
+		return false, err
 	}
-	return expiredEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
+	return true, expiredEvent.Record(tx, event.Subject{ID: actionID, RepoID: pr.RepoID}, questionData{HeadSHA: headSHA, PRID: pr.ID})
 }
 
 // merge orders the merge of a head, with or without an open question. Before the merge, a
@@ -360,7 +360,7 @@ func (s *Service) merge(ctx context.Context, in decideIn) (Decision, error) {
 			}
 			return s.answer(tx, pr, a, ActionApproved)
 		case open:
-			if err := s.expired(tx, pr, a); err != nil {
+			if _, err := s.expired(tx, pr, a.ID, a.HeadSHA); err != nil {
 				return a, err
 			}
 		}

@@ -104,7 +104,7 @@ func (a actionRow) wire() PendingAction {
 		RequestedAt: a.RequestedAt, DecidedAt: a.DecidedAt, ExpiresAt: a.ExpiresAt,
 	}
 	if a.State == ActionApproved && a.Error != nil {
-		out.RetryAt = &a.DueAt
+		out.RetryAt = a.RetryAt
 	}
 	if a.Protected != nil {
 		out.Protected = &a.Protected.V

@@ -3,7 +3,6 @@ package pull
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -85,8 +84,11 @@ func TestOneOrderOfLocks(t *testing.T) {
 			return y.Abandon(tx, prID, task)
 		},
 		"a merge fails": func(tx *db.Tx) error {
-			d := dueRow{found: found{ID: "none"}, PRID: prID, HeadSHA: strings.Repeat("a", 40)}
-			return y.applied(tx, d, made{}, codehost.ErrHeadMoved)
+			a, open, err := openAction.Maybe(tx, prID)
+			if err != nil || !open {
+				return err
+			}
+			return y.giveUp(tx, a.ID, "nodes died of it")
 		},
 	} {
 		for range 2 {

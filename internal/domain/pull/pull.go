@@ -7,6 +7,7 @@
 //   - would.go: what a merge would do to its base, and bring back
 //   - made.go: the commit of a merge against the trial
 //   - needs.go: decisions of people, and the reasons why a pull request waits for one
+//   - orders.go: the queue of merges that are ordered
 //   - apply.go, message.go: the merge
 //   - queued.go: merges that wait in a queue
 //   - host.go, mirror.go: pull requests at hosts that keep them
@@ -32,6 +33,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -239,6 +241,7 @@ type Known struct {
 type Needs struct {
 	DB      *db.DB
 	Hub     *event.Hub
+	Due     *due.Kernel
 	Hosts   *codehost.Hosts
 	BaseURL string // of the pages of pull requests
 	Logger  *slog.Logger
@@ -252,12 +255,18 @@ type Needs struct {
 }
 
 // Service has the capabilities of pull requests, and merges them.
-type Service struct{ Needs }
+type Service struct {
+	Needs
+	orders due.Entries
+}
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
 	s := &Service{Needs: n}
+	s.orders = due.Register(n.Due, due.Queue[dueRow]{
+		Name: "merges", AtOnce: 1, Retry: retries, Load: loadOrder, Work: s.apply, GiveUp: s.giveUp, Open: allOrders,
+	})
 	s.carryOut(n.Intents)
 	return s
 }
@@ -326,7 +335,7 @@ func PageAt(baseURL, prID string) string { return strings.TrimSuffix(baseURL, "/
 
 func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
 	var err error
-	if pr.Carry, err = setAside(tx, pr); err != nil {
+	if pr.Carry, err = s.setAside(tx, pr); err != nil {
 		return err
 	}
 	if err := s.help(tx, moving{row: pr}, ""); err != nil {

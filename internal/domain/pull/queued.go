@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 )
@@ -82,59 +83,66 @@ type Order struct {
 
 // TurnCame has an approved merge tried that waits in a queue.
 func (s *Service) TurnCame(tx *db.Tx, actionID string) error {
-	n, err := dueNow.Exec(tx, actionID, tx.Micros())
-	if n > 0 {
-		s.Hub.Notify(tx, event.PullTopic)
-	}
-	return err
+	s.orders.Add(tx, actionID, due.Entry{Account: tx.Account})
+	return nil
 }
 
-// turn tells whether an approved merge is made now. If not, it waits in a queue.
-func (s *Service) turn(ctx context.Context, r repo.Ref, pr row, d dueRow, base string) (goes bool, err error) {
+// begin tells whether the host is told now to carry an order out, and notes that. If not, instead is
+// what comes of the order: it waits in a queue, perhaps, or its merge would make changes that it does not
+// cover.
+func (s *Service) begin(ctx context.Context, j due.Job[dueRow], r repo.Ref, pr row, t trial) (begun bool, instead due.Outcome) {
+	d := j.Row
 	atHost, err := s.hostQueues(ctx, r, pr.BaseRef)
 	if err != nil {
-		return false, s.waitFor(ctx, d, err)
+		return false, waitFor(err)
 	}
 	if atHost {
-		if over, err := s.lookInQueue(ctx, r, pr, d); err != nil || over {
-			return false, err
+		if over, outcome := s.lookInQueue(ctx, r, pr, d); over {
+			return false, outcome
 		}
 	}
+	stands := false
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
-		goes = false
-		pr, a, ok, err := lockDue(tx, d)
-		if err != nil || !ok {
+		begun, stands = false, false
+		if _, ok, err := lock(tx, d.PRID); err != nil || !ok {
 			return err
 		}
-		m := QueueItem{PRID: pr.ID, ActionID: a.ID, HeadSHA: a.HeadSHA, BaseRef: pr.BaseRef, Number: pr.Number,
-			Fork: pr.Fork, OrderedAt: a.RequestedAt}
-		if a.DecidedAt != nil {
-			m.OrderedAt = *a.DecidedAt
+		o, err := s.stands(tx, d)
+		if err != nil || o.is != ordersGoes || !o.covers(t.protected) {
+			return err
 		}
-		t, err := s.Queue.Admit(tx, r, m, base, atHost)
+		stands = true
+		m := QueueItem{PRID: o.ID, ActionID: d.ID, HeadSHA: d.HeadSHA, BaseRef: o.BaseRef, Number: o.Number,
+			Fork: o.Fork, OrderedAt: o.action.RequestedAt}
+		if at := o.action.DecidedAt; at != nil {
+			m.OrderedAt = *at
+		}
+		turn, err := s.Queue.Admit(tx, r, m, t.base, atHost)
 		if err != nil {
 			return err
 		}
-		if goes = t.Go && (t.BaseSHA == "" || t.BaseSHA == base); goes {
-			_, err := callHost.Exec(tx, d.ID, d.Claim)
-			return err
+		if begun = turn.Go && (turn.BaseSHA == "" || turn.BaseSHA == t.base); !begun {
+			return nil
 		}
-		_, err = waitLonger.Exec(tx, d.ID, d.Claim, db.Micros(tx.Now.Add(longestWait)))
+		j.Renew(tx) // another node may have the order by now
+		_, err = callHost.Exec(tx, d.ID)
 		return err
 	})
-	return goes, err
+	switch {
+	case err != nil:
+		return false, due.Again(err)
+	case !stands:
+		return false, s.unmade(d, t.protected)
+	}
+	return begun, s.waits(d, longestWait)
 }
 
-// waitFor puts an order off that a busy host keeps waiting.
-func (s *Service) waitFor(ctx context.Context, d dueRow, cause error) error {
-	busy, is := errors.AsType[*codehost.BusyError](cause)
-	if !is {
-		return cause
+// waitFor is what comes of an order that a busy host keeps waiting.
+func waitFor(cause error) due.Outcome {
+	if busy, is := errors.AsType[*codehost.BusyError](cause); is {
+		return due.Wait(min(max(busy.After, time.Second), longestWait))
 	}
-	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		_, err := waitLonger.Exec(tx, d.ID, d.Claim, db.Micros(tx.Now.Add(min(max(busy.After, time.Second), longestWait))))
-		return err
-	})
+	return due.Again(cause)
 }
 
 // hostQueues tells whether merges into a branch go through a queue of its host.
@@ -154,39 +162,48 @@ func (s *Service) hostQueues(ctx context.Context, r repo.Ref, base string) (bool
 }
 
 // lookInQueue asks a host for a pull request that waits in its queue; deliveries may be
-// lost. over tells that nothing more is to be done about the order now.
-func (s *Service) lookInQueue(ctx context.Context, r repo.Ref, pr row, d dueRow) (over bool, err error) {
+// lost. over tells that outcome is what comes of the order.
+func (s *Service) lookInQueue(ctx context.Context, r repo.Ref, pr row, d dueRow) (over bool, outcome due.Outcome) {
 	queued := false
-	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		queued, err = s.Queue.AtHost(tx, pr.ID, d.ID)
 		return err
 	})
 	if err != nil || !queued {
-		return false, err
+		return err != nil, due.Again(err)
 	}
 	forge, err := s.Hosts.Forge(r.HostRepo())
 	if err != nil {
-		return false, err
+		return true, due.Again(err)
 	}
 	ctx = codehost.WithUrgency(ctx, codehost.ForRuns)
 	at, in, err := forge.QueueEntry(ctx, r.HostRepo(), pr.Number)
 	if err != nil {
-		return true, s.waitFor(ctx, d, err)
+		return true, waitFor(err)
 	}
 	now, _, err := forge.Pull(ctx, r.HostRepo(), pr.Number, "") // after the queue: it may just have merged
 	if err != nil {
-		return true, s.waitFor(ctx, d, err)
+		return true, waitFor(err)
 	}
 	switch {
 	case now.Merged:
 		m := s.compared(ctx, r, pr.attempt(d.HeadSHA), trial{done: true}, now.MergeSHA)
-		return true, s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, m, nil) })
+		return true, due.Done(func(tx *db.Tx) error {
+			_, _, err := s.applied(tx, d, m)
+			return err
+		})
 	case now.HeadSHA != "" && now.HeadSHA != d.HeadSHA:
-		return true, s.DB.Write(ctx, func(tx *db.Tx) error { return s.applied(tx, d, made{}, codehost.ErrHeadMoved) })
+		return true, s.failed(d, maxTries, codehost.ErrHeadMoved)
 	case !now.Open:
-		return true, s.HostChanged(ctx, r, codehost.PullChanged{Pull: now})
+		err = s.HostChanged(ctx, r, codehost.PullChanged{Pull: now})
+	default:
+		err = s.DB.Write(ctx, func(tx *db.Tx) error { return s.Queue.Seen(tx, r, pr.ID, at, in) })
+		return err != nil, due.Again(err)
 	}
-	return false, s.DB.Write(ctx, func(tx *db.Tx) error { return s.Queue.Seen(tx, r, pr.ID, at, in) })
+	if err != nil {
+		return true, due.Again(err)
+	}
+	return true, due.Wait(sweep)
 }
 
 // mergedInQueue records a merge that the queue of a host has made; false if the pull
@@ -199,7 +216,9 @@ func (s *Service) mergedInQueue(tx *db.Tx, pr row, a actionRow, p codehost.Pull)
 	if err != nil || !queued {
 		return false, err
 	}
-	return true, s.applied(tx, order(tx, pr, a), made{sha: p.MergeSHA}, nil)
+	s.orders.Hurry(tx, a.ID)
+	_, _, err = s.applied(tx, order(tx, pr, a), made{sha: p.MergeSHA})
+	return true, err
 }
 
 // mergeBegun tells whether the merge of a pull request is made by now, here or by the queue
@@ -212,10 +231,9 @@ func (s *Service) mergeBegun(tx *db.Tx, pr row) (bool, error) {
 	return s.Queue.AtHost(tx, pr.ID, a.ID)
 }
 
-// order is the row of an order, as Loop takes it.
+// order is the row of an order, as its queue loads it.
 func order(tx *db.Tx, pr row, a actionRow) dueRow {
-	return dueRow{found: found{ID: a.ID, AccountID: tx.Account}, PRID: pr.ID, HeadSHA: a.HeadSHA, Tries: a.Tries, Claim: a.Claim,
-		Called: a.Called, DecidedBy: a.DecidedBy}
+	return dueRow{found: found{ID: a.ID, AccountID: tx.Account}, PRID: pr.ID, HeadSHA: a.HeadSHA, Called: a.Called, DecidedBy: a.DecidedBy}
 }
 
 // Rejected moves a pull request on whose head was thrown out of its merge queue: an agent
@@ -232,21 +250,22 @@ func (s *Service) Rejected(tx *db.Tx, o Rejection) error {
 	d := order(tx, pr, a)
 	switch {
 	case o.Reason == rejectedConflict:
-		return s.notMerged(tx, d, pr, codehost.ErrConflict)
+		return s.thrownOut(tx, d, maxTries, pr, codehost.ErrConflict)
 	case o.Reason == rejectedHead:
-		return s.notMerged(tx, d, pr, codehost.ErrHeadMoved)
+		return s.thrownOut(tx, d, maxTries, pr, codehost.ErrHeadMoved)
 	case o.Reason == rejectedRule:
-		if d.Tries, err = s.Queue.Refusals(tx, a.ID, a.HeadSHA); err != nil {
+		tries, err := s.Queue.Refusals(tx, a.ID, a.HeadSHA)
+		if err != nil {
 			return err
 		}
-		return s.notMerged(tx, d, pr, &codehost.BlockedError{Missing: []string{o.Why}})
+		return s.thrownOut(tx, d, tries, pr, &codehost.BlockedError{Missing: []string{o.Why}})
 	case o.Reason != rejectedCheck:
-		d.Tries = maxTries
-		return s.notMerged(tx, d, pr, &codehost.BlockedError{Missing: []string{o.Why}})
+		return s.thrownOut(tx, d, maxTries, pr, &codehost.BlockedError{Missing: []string{o.Why}})
 	}
-	if n, err := endAction.Exec(tx, endArgs{a.ID, a.Claim, ActionFailed, &o.Why}); err != nil || n == 0 {
+	if n, err := endAction.Exec(tx, a.ID, ActionFailed, o.Why); err != nil || n == 0 {
 		return err
 	}
+	s.orderEnded(tx, a)
 	if _, err := setToMend.Exec(tx, a.ID); err != nil {
 		return err
 	}
@@ -255,6 +274,20 @@ func (s *Service) Rejected(tx *db.Tx, o Rejection) error {
 		return err
 	}
 	return s.judged(tx, pr, judgement{own: ChecksFailed, host: pr.HostChecks, why: o.Why})
+}
+
+// thrownOut is notMerged for an order that a queue has thrown out.
+func (s *Service) thrownOut(tx *db.Tx, d dueRow, tries int64, pr row, cause error) error {
+	again, err := s.notMerged(tx, d, tries, pr, cause)
+	switch {
+	case err != nil:
+		return err
+	case again:
+		s.retryLater(tx, d.ID, retries.After(int(tries)))
+	default:
+		s.orders.Hurry(tx, d.ID)
+	}
+	return nil
 }
 
 // failedTogether answers why a head was thrown out of its queue by its check, with the end

@@ -44,8 +44,8 @@ func Waits(tx *db.Tx, prIDs []string) (map[string]Wait, error) {
 		switch {
 		case r.SeatSince != nil:
 			out[r.PRID] = Wait{Since: *r.SeatSince, Full: true}
-		case r.Since != nil && r.DueAt != nil:
-			out[r.PRID] = out[r.PRID].with(*r.Since, *r.DueAt)
+		case r.Since != nil && r.RetryAt != nil:
+			out[r.PRID] = out[r.PRID].with(*r.Since, *r.RetryAt)
 		}
 	}
 	return out, err

@@ -98,6 +98,7 @@ func (s *Service) takeOrderBack(tx *db.Tx, pr row, label string) error {
 	if _, err := takeBack.Exec(tx, a.ID); err != nil {
 		return err
 	}
+	s.orderEnded(tx, a)
 	return staleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
 }
 

@@ -106,10 +106,8 @@ type actionRow struct {
 	RequestedAt time.Time
 	DecidedAt   *time.Time
 	ExpiresAt   time.Time
-	Tries       int64     // tries to carry the action out
-	Claim       string    // of the node that was the last to carry it out; empty once that has let go of it
-	Called      bool      // the host was told to, and has not answered
-	DueAt       time.Time // time of the next try
+	Called      bool       // the host was told to, and has not answered
+	RetryAt     *time.Time // of one that failed: when it is tried again
 	Protected   *db.JSON[Protected]
 	CarriedFrom *string
 	Details     db.JSON[Details]
@@ -154,8 +152,6 @@ type dueRow struct {
 	PRID      string `db:"pr_id"`
 	HeadSHA   string `db:"head_sha"`
 	Kind      string
-	Tries     int64
-	Claim     string
 	Called    bool
 	DecidedBy *string
 }
@@ -169,8 +165,8 @@ const (
 	p.carry, p.review, p.findings, p.review_rounds, p.request_rounds, p.watch, p.round_then, p.round_of, p.round_asked, p.objections, p.remarks,
 	p.changed_files, p.added_lines, p.deleted_lines, p.unwanted, p.left_out, p.would, p.had, p.otherwise, ` + startSHA
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
-	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, tries, claim, called, due_at, protected, carried_from, details, stale_why`
-	dueColumns    = `id, account_id, pr_id, head_sha, kind, tries, claim, called, decided_by`
+	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, called, retry_at, protected, carried_from, details, stale_why`
+	dueColumns    = `id, account_id, pr_id, head_sha, kind, called, decided_by`
 )
 
 var (
@@ -301,16 +297,15 @@ var (
 		WHERE id = :id`)
 
 	insertAction = db.SWith[insertActionArgs](`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by,
-		requested_at, decided_at, expires_at, protected, due_at, base_ref, change, patch_id, merge_base, merge_bases, details)
+		requested_at, decided_at, expires_at, protected, base_ref, change, patch_id, merge_base, merge_bases, details)
 		SELECT :id, :account_id, p.id, :kind, :head_sha, :state, :decided_by, :requested_at, :decided_at, :expires_at,
-			:protected, :requested_at, p.base_ref, p.change, p.patch_id, p.merge_base, p.merge_bases, :details
+			:protected, p.base_ref, p.change, p.patch_id, p.merge_base, p.merge_bases, :details
 		FROM pulls p WHERE p.id = :pr_id
 		ON CONFLICT DO NOTHING`)
 	openAction = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND kind = 'merge'
 		AND state IN ('pending', 'approved')`)
 	decideAction = db.SWith[decideActionArgs](`UPDATE pull_actions SET state = :state, decided_by = :decided_by, decided_at = :decided_at,
-		due_at = :decided_at
-		WHERE id = :id AND state = 'pending'`)
+		` + notDue + ` WHERE id = :id AND state = 'pending'`)
 	endExpired   = db.S(`UPDATE pull_actions SET state = 'expired', decided_at = $2 WHERE id = $1 AND state = 'pending'`)
 	staleActions = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
 	// replaced ends an action that another one replaces.
@@ -328,14 +323,8 @@ var (
 	// withdraw leaves an order alone of which the host was told: it may have merged.
 	withdraw = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2
 		WHERE pr_id = $1 AND state IN ('pending', 'approved') AND called = FALSE`)
-	expire = db.Q[dueRow](`UPDATE pull_actions SET state = 'expired', decided_at = $1 WHERE state = 'pending' AND expires_at <= $1
-		RETURNING ` + dueColumns)
-	// anyDue tells whether expire or takeDue would change a row.
-	anyDue = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pull_actions WHERE state = 'pending' AND expires_at <= $1)
-		OR EXISTS (SELECT 1 FROM pull_actions WHERE state = 'approved' AND kind = 'merge' AND due_at <= $1)`)
-	// dueAbove makes the approved merges due of work that was begun on that of a task.
-	dueAbove = db.S(`UPDATE pull_actions SET due_at = $2 WHERE state = 'approved' AND due_at > $2
-		AND pr_id IN (SELECT p.id FROM pulls p JOIN tasks t ON t.id = p.task_id WHERE t.stacked_on = $1)`)
+	// lapsed are the questions that nobody has answered in time.
+	lapsed    = db.Q[dueRow](`SELECT ` + dueColumns + ` FROM pull_actions WHERE state = 'pending' AND expires_at <= $1 ORDER BY expires_at LIMIT 50`)
 	setToMend = db.S(`UPDATE pull_actions SET stale_why = 'to_mend' WHERE id = $1`)
 	// carriedOut also changes an action that was taken back while the host merged.
 	carriedOut = db.S(`UPDATE pull_actions SET state = 'applied', error = NULL WHERE id = $1`)
@@ -467,16 +456,4 @@ type setMirrorArgs struct {
 	HostAt                           int64
 	Draft, Fork                      bool
 	Labels                           db.JSON[[]string]
-}
-
-// longestWait limits the time from now to the next try of an approved action.
-const longestWait = 2 * time.Minute
-
-var pullIn = db.S(`UPDATE pull_actions SET due_at = $1 WHERE state = 'approved' AND due_at > $2`)
-
-// ClockSetBack makes those approved actions due now that would wait for longer than
-// longestWait.
-func ClockSetBack(tx *db.Tx) error {
-	_, err := pullIn.Exec(tx, tx.Now, tx.Now.Add(longestWait))
-	return err
 }

@@ -11,10 +11,8 @@ type untidyRow struct {
 
 var (
 	// isBase tells whether a branch is the base of open pull requests.
-	openToBase  = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND base_ref = $3 AND state = 'open' ORDER BY id`)
-	isBase      = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND repo_id = $2 AND base_ref = $3 AND state = 'open')`)
-	retryMerges = db.S(`UPDATE pull_actions SET due_at = $2 WHERE kind = 'merge' AND state = 'approved' AND due_at > $2
-		AND COALESCE(error, '') <> $3 AND pr_id IN (SELECT id FROM pulls WHERE repo_id = $1 AND state = 'open')`)
+	openToBase = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND base_ref = $3 AND state = 'open' ORDER BY id`)
+	isBase     = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND repo_id = $2 AND base_ref = $3 AND state = 'open')`)
 	openOthers = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE account_id = $1 AND pr_id = $2 AND kind <> 'merge'
 		AND state = 'pending' ORDER BY requested_at, id`)
 	otherByID = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE account_id = $1 AND id = $2 AND kind <> 'merge'`)
@@ -24,5 +22,5 @@ var (
 	untidy    = db.Q[untidyRow](`SELECT a.id, a.account_id, a.pr_id, p.repo_id, a.details FROM pull_actions a JOIN pulls p ON p.id = a.pr_id
 		WHERE a.kind = 'push' AND a.tidied = FALSE AND a.state NOT IN ('pending', 'approved') LIMIT 50`)
 	pushAsked = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pull_actions WHERE pr_id = $1 AND kind = 'push' AND state IN ('pending', 'approved'))`)
-	setTidied = db.S(`UPDATE pull_actions SET tidied = TRUE WHERE id = $1`)
+	setTidied = db.S(`UPDATE pull_actions SET tidied = TRUE WHERE id = $1 AND tidied = FALSE`)
 )

@@ -36,8 +36,8 @@ var (
 	setCarry  = db.S(`UPDATE pulls SET carry = $2 WHERE id = $1`)
 	pushedBy  = db.Q[*string](`SELECT pushed_by FROM pulls WHERE id = $1`)
 	// carryAction makes a stale action open again, for another head.
-	carryAction = db.SWith[carryArgs](`UPDATE pull_actions SET state = :state, stale_why = '', error = NULL, tries = 0, called = FALSE, claim = '',
-		carried_from = COALESCE(carried_from, head_sha), head_sha = :head_sha, due_at = :due_at,
+	carryAction = db.SWith[carryArgs](`UPDATE pull_actions SET state = :state, stale_why = '', error = NULL, called = FALSE,
+		carried_from = COALESCE(carried_from, head_sha), head_sha = :head_sha, ` + notDue + `,
 		decided_at = CASE WHEN :state = 'pending' THEN NULL ELSE decided_at END
 		WHERE id = :id AND state = 'stale'`)
 	// knowAction notes what an action is about that was made before that was known.
@@ -48,7 +48,4 @@ var (
 )
 
 // carryArgs are the parameters of carryAction.
-type carryArgs struct {
-	ID, State, HeadSHA string
-	DueAt              int64
-}
+type carryArgs struct{ ID, State, HeadSHA string }

@@ -2,8 +2,6 @@ package pull
 
 import "yardmaster/internal/db"
 
-var dueNow = db.S(`UPDATE pull_actions SET due_at = $2 WHERE id = $1 AND state = 'approved' AND tries = 0 AND due_at > $2`)
-
 // StandingOrders answers those orders to merge of tx.Account that stand, by id: approved, for
 // the present head of an open pull request that was not abandoned, of a repository that is
 // enabled, whose checks have passed, and held by no finding and by nobody who requests changes.

@@ -170,7 +170,7 @@ var (
 )
 
 const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at,
-	a.tries, a.claim, a.called, a.due_at, a.protected, a.carried_from, a.details, a.stale_why,
+	a.called, a.retry_at, a.protected, a.carried_from, a.details, a.stale_why,
 	r.owner, r.name, p.number, p.title, p.url, p.checks, p.review, p.findings, p.changed_files, p.added_lines, p.deleted_lines, p.unwanted,
 	p.left_out, p.task_id
 	FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
@@ -264,13 +264,13 @@ type waitRow struct {
 	PRID      string     `db:"pr_id"`
 	SeatSince *time.Time // the queue has no room; nil: it has
 	Since     *time.Time // of the merge
-	DueAt     *time.Time
+	RetryAt   *time.Time
 }
 
 // waiting lists the pull requests of tx.Account whose merge waits for a limit of their host to
 // end, or whose round waits for room in the queue of the account.
 func waiting(tx *db.Tx, prIDs []string) ([]waitRow, error) {
-	b := db.Build(`SELECT p.id AS pr_id, p.seat_since, COALESCE(a.decided_at, a.requested_at) AS since, a.due_at FROM pulls p
+	b := db.Build(`SELECT p.id AS pr_id, p.seat_since, COALESCE(a.decided_at, a.requested_at) AS since, a.retry_at FROM pulls p
 		LEFT JOIN pull_actions a ON a.pr_id = p.id AND a.state = 'approved' AND a.error = `, limited).SQL(`
 		WHERE p.account_id = `, tx.Account).SQL(` AND p.state = 'open' AND (a.id IS NOT NULL OR p.seat_since IS NOT NULL)`)
 	return db.Select[waitRow](tx, b.In("p.id", prIDs))

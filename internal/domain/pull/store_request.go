@@ -17,6 +17,5 @@ var (
 	noAnswer  = db.S(`UPDATE pull_actions SET stale_why = 'taken_back' WHERE pr_id = $1 AND head_sha = $2 AND kind = 'merge' AND state = 'skipped'
 		AND stale_why = 'requested'`)
 	// unapproved makes a no of a yes that is not carried out yet.
-	unapproved  = db.S(`UPDATE pull_actions SET state = 'skipped', decided_at = $2 WHERE id = $1 AND state = 'approved' AND called = FALSE`)
-	putOffMerge = db.S(`UPDATE pull_actions SET due_at = $2 WHERE id = $1 AND state = 'approved' AND due_at < $2`)
+	unapproved = db.S(`UPDATE pull_actions SET state = 'skipped', decided_at = $2 WHERE id = $1 AND state = 'approved' AND called = FALSE`)
 )

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -31,6 +32,7 @@ func (s *Service) unapprove(ctx context.Context, in decideIn) (Decision, error) 
 		if _, err := unapproved.Exec(tx, a.ID, tx.Micros()); err != nil {
 			return a, err
 		}
+		s.orderEnded(tx, a)
 		data := questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}
 		if err := skippedEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, data); err != nil {
 			return a, err
@@ -49,16 +51,17 @@ func (s *Service) unapprove(ctx context.Context, in decideIn) (Decision, error) 
 	})
 }
 
-// grace puts off the merge that a person has ordered, for as long as the policy says that it
-// may be taken back.
+// grace has a merge carried out that was ordered; one that a person has ordered, after as long
+// as the policy says that it may be taken back.
 func (s *Service) grace(tx *db.Tx, pr row, actionID, by string) error {
-	if by == byPolicy {
-		return nil
+	e := due.Entry{Account: tx.Account}
+	if by != byPolicy {
+		r, _, err := repo.ByID(tx, pr.RepoID)
+		if err != nil {
+			return err
+		}
+		e.After = time.Duration(r.Policy.Merge.Grace) * time.Second
 	}
-	r, _, err := repo.ByID(tx, pr.RepoID)
-	if err != nil || r.Policy.Merge.Grace == 0 {
-		return err
-	}
-	_, err = putOffMerge.Exec(tx, actionID, db.Micros(tx.Now.Add(time.Duration(r.Policy.Merge.Grace)*time.Second)))
-	return err
+	s.orders.Add(tx, actionID, e)
+	return nil
 }

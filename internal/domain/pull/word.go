@@ -202,6 +202,7 @@ func (s *Service) unask(tx *db.Tx, pr row) error {
 		if a.Called {
 			continue
 		}
+		s.orderEnded(tx, a)
 		about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
 		if err := staleEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 			return err

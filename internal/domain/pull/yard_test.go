@@ -11,12 +11,26 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/proof/seed"
 )
 
 func (y *yard) ctx() context.Context { return db.WithAccount(context.Background(), "acme") }
+
+// ordered is the order to merge a pull request.
+func (y *yard) ordered(prID string) (d dueRow) {
+	y.t.Helper()
+	y.write(func(tx *db.Tx) error {
+		a, err := openAction.One(tx, prID)
+		if err == nil {
+			d, err = orderByID.One(tx, a.ID)
+		}
+		return err
+	})
+	return d
+}
 
 func (y *yard) write(fn func(*db.Tx) error) {
 	y.t.Helper()
@@ -29,6 +43,7 @@ func (y *yard) pass(d time.Duration) {
 	y.clock.Add(d.Microseconds())
 	y.ci.Pass(y.ctx())
 	y.Service.Pass(y.ctx())
+	duetest.Pass(y.ctx(), y.t, y.Due)
 	y.read()
 	y.asTable()
 }

@@ -17,7 +17,6 @@ var ownDue = map[string]string{
 	"host_redeliveries":  "one row a host: when it is asked next what was lost",
 	"mails":              "batches by server, which package db/due has not",
 	"merge_batches":      "not converted: a batch is looked at again and again",
-	"pull_actions":       "not converted: with the table of moves, and after its late nodes are fenced",
 	"repo_sweeps":        "one row a repository that never ends",
 	"webhook_deliveries": "batches by hook, and hooks that are paused",
 
@@ -30,6 +29,7 @@ var ownDue = map[string]string{
 	"ci_reports":      "converted in 0371",
 	"host_heads":      "converted in 0371",
 	"host_intents":    "converted in 0670",
+	"pull_actions":    "converted in 0680",
 	"push_messages":   "converted in 0370",
 	"issue_walks":     "converted in 0581; says since when a walk is owed",
 	"issues":          "converted in 0581",

@@ -34,8 +34,8 @@ var (
 		VALUES (:id, :account_id, :repo_id, :number, :title, :body, '', :state, :head_ref, 'main', :head_sha, 'base', :task_id,
 		:author_kind, 0, 0, :merged_at, :merge_sha, :merged_by, :closed_at, :needs, :fork, 'off')`)
 	addAction = db.SWith[addActionArgs](`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by,
-		requested_at, decided_at, expires_at, due_at)
-		VALUES (:id, :account_id, :pr_id, :kind, :head_sha, :state, :decided_by, 1, :decided_at, 9, 0)`)
+		requested_at, decided_at, expires_at)
+		VALUES (:id, :account_id, :pr_id, :kind, :head_sha, :state, :decided_by, 1, :decided_at, 9)`)
 	addHostToken = db.SWith[addHostTokenArgs](`INSERT INTO host_tokens (id, account_id, user_id, host, login, host_user_id, masked, sealed,
 		grants, checked_at, created_at)
 		VALUES (:id, :account_id, :user_id, :host, :login, :host_user_id, '', '', '[]', 0, 0)`)

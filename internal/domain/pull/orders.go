@@ -1,0 +1,152 @@
+package pull
+
+import (
+	"errors"
+	"time"
+
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/due"
+	"yardmaster/internal/domain/pull/moves"
+)
+
+// An order to merge is an action of a person, or of the policy, that stands. Its entry in the
+// queue "merges" has its id. The order is given and its entry added in one transaction; whatever
+// ends it otherwise has the entry looked at, which is over then. What the host has answered is
+// recorded by the node that has the entry. If that dies, another one tells the host once more,
+// which answers the commit of a merge that it has made.
+
+// maxTries is after how many tries the failure of a merge is final.
+const maxTries = 6
+
+// retries says when a merge is tried again.
+var retries = due.Ladder{First: 2 * time.Second, Longest: 64 * time.Second}
+
+// longestWait limits the time to the next look at an order that waits for something.
+const longestWait = 2 * time.Minute
+
+func loadOrder(tx *db.Tx, actionID string) (dueRow, bool, error) {
+	return orderByID.Maybe(tx, actionID)
+}
+
+func allOrders(tx *db.Tx, most int) ([]due.Open, error) { return openOrders.All(tx, most) }
+
+// orderEnded is called when an action has ended that nobody has carried out.
+func (s *Service) orderEnded(tx *db.Tx, a actionRow) {
+	if a.Kind == KindMerge && a.State == ActionApproved {
+		s.orders.Hurry(tx, a.ID)
+	}
+}
+
+// retryLater has an order carried out again, after a wait of its own.
+func (s *Service) retryLater(tx *db.Tx, actionID string, after time.Duration) {
+	s.orders.Drop(tx, actionID)
+	s.orders.Add(tx, actionID, due.Entry{Account: tx.Account, After: after})
+}
+
+// giveUp ends an order of which nodes have died. The host is asked whether it has merged.
+func (s *Service) giveUp(tx *db.Tx, actionID, why string) error {
+	d, ok, err := loadOrder(tx, actionID)
+	if err != nil || !ok {
+		return err
+	}
+	pr, ok, err := lock(tx, d.PRID)
+	if err != nil || !ok {
+		return err
+	}
+	_, err = s.notMerged(tx, d, maxTries, pr, errors.New(why))
+	return err
+}
+
+// stand is how an order stands.
+type stand struct {
+	moving
+	action actionRow
+	is     string
+}
+
+// How an order may stand.
+const (
+	ordersGoes  = "goes"  // it is to be carried out now
+	ordersWaits = "waits" // until it is
+	ordersOver  = "over"  // its task was cancelled, or the policy, which gave it, has it no more
+	ordersGone  = "gone"  // it was taken back, or another one is in its place
+)
+
+// stands tells whether the table has the head of an order merged now, whatever the host was
+// told of that before.
+func (s *Service) stands(tx *db.Tx, d dueRow) (o stand, err error) {
+	o.is = ordersGone
+	var known, open bool
+	if o.moving, known, err = s.look(tx, d.PRID); err != nil || !known {
+		return o, err
+	}
+	o.action, open, err = openAction.Maybe(tx, d.PRID)
+	if err != nil || !open || o.action.ID != d.ID || o.action.State != ActionApproved || o.action.HeadSHA != d.HeadSHA {
+		return o, err
+	}
+	if o.State != Open || o.AbandonedAt != nil {
+		o.is = ordersOver
+		return o, nil
+	}
+	if o.facts.Act.Is(moves.ActCalled) {
+		o.facts.Act = moves.NoAct
+		o.step = nextOf(o.facts, rulesOf(o.repo))
+	}
+	switch {
+	// Its queue says whether its turn has come.
+	case o.step.Do == moves.DoMerge, o.step.Do == moves.DoEnter, o.step == moves.Step{Do: moves.DoWait, Of: moves.ForTurn}:
+		o.is = ordersGoes
+	case o.step.Do == moves.DoPerson && o.facts.Yes.Is(moves.NoYes):
+		o.is = ordersOver
+	default:
+		o.is = ordersWaits
+	}
+	return o, nil
+}
+
+// covers tells whether an order covers the protected changes p that its merge would make; nil is
+// none.
+func (o stand) covers(p *Protected) bool {
+	free := o.action.DecidedBy != nil && *o.action.DecidedBy == byPolicy
+	return o.action.covers(p) && (!free || o.repo.Policy.Merge.Mode == "auto")
+}
+
+// unmade is what comes of an order that was not carried out, because it does not stand or does
+// not cover what its merge would change. One that the table does not have merged now waits until
+// it does.
+func (s *Service) unmade(d dueRow, p *Protected) due.Outcome {
+	return due.Decide(func(tx *db.Tx) (due.Outcome, error) {
+		if _, ok, err := lock(tx, d.PRID); err != nil || !ok {
+			return due.Done(nil), err
+		}
+		o, err := s.stands(tx, d)
+		switch {
+		case err != nil || o.is == ordersGone:
+			return due.Done(nil), err
+		case o.is == ordersWaits:
+			return s.waits(d, sweep), s.move(tx, d.PRID)
+		case o.is == ordersGoes && o.covers(p):
+			return due.Wait(0), nil
+		}
+		if err := s.replace(tx, o.row, o.action); err != nil {
+			return due.Outcome{}, err
+		}
+		if o.is == ordersGoes && (p != nil || o.repo.Policy.Merge.Mode != "never") { // else the policy has changed since its order
+			if _, err := setLooked.Exec(tx, o.ID, o.HeadSHA); err != nil {
+				return due.Outcome{}, err
+			}
+			if err := s.question(tx, o.row, p); err != nil {
+				return due.Outcome{}, err
+			}
+		}
+		return due.Done(nil), s.move(tx, d.PRID)
+	})
+}
+
+// waits is what comes of an order whose time has not come, or that the host did not take.
+func (s *Service) waits(d dueRow, after time.Duration) due.Outcome {
+	return due.Wait(after).With(func(tx *db.Tx) error {
+		_, err := notCalled.Exec(tx, d.ID)
+		return err
+	})
+}
