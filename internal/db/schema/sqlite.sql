@@ -1388,7 +1388,7 @@ CREATE TABLE host_reviews (
   text       TEXT NOT NULL DEFAULT '',  -- of one that requests changes
   action_id  TEXT,                      -- that it has approved
   answered   BOOLEAN NOT NULL DEFAULT FALSE, -- a round has been begun for it
-  created_at BIGINT NOT NULL, said_at BIGINT NOT NULL DEFAULT 0,
+  created_at BIGINT NOT NULL, said_at BIGINT NOT NULL DEFAULT 0, answered_sha TEXT NOT NULL DEFAULT '',
   UNIQUE (repo_id, host_key)
 );
 CREATE INDEX host_reviews_pull ON host_reviews (pr_id, state);
@@ -2487,4 +2487,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (157, 650, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (158, 651, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (159, 660, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (160, 670, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (161, 690, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
