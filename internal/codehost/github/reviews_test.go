@@ -94,7 +94,8 @@ func TestThreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	threads, err := w.host.Threads(ctx, w.shop, n)
-	if err != nil || len(threads) != 1 || threads[0].Comments[0].ReviewID != number(review) || threads[0].Comments[0].Author.Login != "ann" || threads[0].Comments[0].Body != "Hm." {
+	if err != nil || len(threads) != 1 || threads[0].Comments[0].ReviewID != number(review) ||
+		threads[0].Comments[0].Author.Login != "ann" || threads[0].Comments[0].Body != "Hm." {
 		t.Fatalf("%+v, %v", threads, err)
 	}
 	id := threads[0].ID
