@@ -68,6 +68,9 @@ type Options struct {
 	// Still has it reach nobody: it runs no loop, connects to no code host, and its bus takes any
 	// port. It is for a copy that is being tried.
 	Still bool
+	// Grace is how many seconds a merge waits that a person has ordered, where no policy file
+	// says it. The demo and tests wait for nobody's second thoughts.
+	Grace int
 	// Ready is called once requests are answered.
 	Ready func(*App)
 }
@@ -142,6 +145,7 @@ type builtInHost interface {
 // Run runs a control plane until ctx ends. It returns nil once everything that was
 // accepted is stored.
 func Run(ctx context.Context, cfg *config.Config, o Options) (err error) {
+	repo.SetGrace(o.Grace)
 	a := &App{cfg: cfg, opts: o, log: o.Logger}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)

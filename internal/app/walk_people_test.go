@@ -110,7 +110,9 @@ func (m *walk) rebaseHead() {
 func (m *walk) rewriteBase() {
 	repoID := one(m, m.repos, "repo")
 	r := m.hostRepo(repoID)
-	if !m.forge.drop(r) {
+	tip := m.forge.at(r, "main")
+	merged := func(pr pullRow) bool { return pr.MergeSHA != nil && *pr.MergeSHA == tip }
+	if slices.ContainsFunc(m.was.pulls, merged) || !m.forge.drop(r) { // what somebody has brought in by hand is no merge to drop
 		panic(idle{})
 	}
 	m.tell(repoID, "main")

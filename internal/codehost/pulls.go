@@ -119,6 +119,7 @@ type Comment struct {
 	Body      string
 	URL       string
 	ThreadID  string // of a comment on lines
+	ReviewID  string // of the review that a comment on lines is of, in the threads of a pull request
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }

@@ -94,6 +94,7 @@ type Config struct {
 	StripeSeats    string        `key:"stripe-seat-price" doc:"id of the price of a seat at Stripe; more, with commas between, count and are not sold any more"`
 	StripeDonor    string        `key:"stripe-donor-price" doc:"id of the price of oss_donor at Stripe; more as with stripe-seat-price"`
 	StripeURL      string        `key:"stripe-url" default:"https://api.stripe.com" doc:"Stripe's API; another one for tests"`
+	MergeGrace     int           `key:"merge-grace" default:"10" doc:"seconds for which a merge waits that a person has approved, so that it can be taken back, where no policy file says merge.grace"`
 	PaymentGrace   int           `key:"payment-grace" default:"14" doc:"days for which what is paid for stands after a payment has failed"`
 	HeadsFile      string        `key:"audit-heads-file" doc:"file that signed heads of the record are added to; audit-heads.jsonl in the data folder when empty"`
 	HeadsEvery     time.Duration `key:"audit-heads-every" default:"1h" doc:"how often they are added, mailed and posted, if the record has grown"`
@@ -378,7 +379,7 @@ func (c *Config) settle() error {
 	if c.Database == "" {
 		c.Database = "sqlite:" + filepath.Join(c.Data, "yardmaster.db")
 	}
-	if err := errors.Join(c.settleBlob(), c.settleGoals(), c.settleKeep(), c.settleNATS(), c.settlePayment(),
+	if err := errors.Join(c.settleBlob(), c.settleGoals(), c.settleKeep(), c.settleNATS(), c.settlePayment(), c.settleMerge(),
 		c.settleCluster(), c.settleTLS(), c.settleOutside()); err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func (t Talked) Name(tx *db.Tx, label string) (string, error) { return t.People.
 
 // ResolveAnswered resolves the threads of requests that a head answers.
 func ResolveAnswered(t *talk.Service) func(*db.Tx, pull.Answered) error {
-	return func(tx *db.Tx, a pull.Answered) error { return t.Answered(tx, a.RequestIDs, a.SHA) }
+	return func(tx *db.Tx, a pull.Answered) error { return t.Answered(tx, talk.Answer(a)) }
 }
 
 // requested: whoever asked for the work hears that somebody requests changes of it, and who

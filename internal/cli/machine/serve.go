@@ -69,7 +69,7 @@ func runServe(ctx context.Context, cfg *config.Config, _ []string) error {
 	service := managed()
 	defer context.AfterFunc(ctx, func() { service.tell("STOPPING=1") })()
 	err := app.Run(ctx, cfg, app.Options{
-		Version: This.Version, SHA: Commit(), Logger: log,
+		Version: This.Version, SHA: Commit(), Logger: log, Grace: cfg.MergeGrace,
 		Ready: func(a *app.App) {
 			fmt.Printf("Yardmaster %s serves %s, boxes connect to %s, data in %s\n", This.Version, a.URL(), a.NATSURL(), cfg.Data)
 			switch url, err := a.SetupURL(ctx); {

@@ -178,7 +178,10 @@ type wireThread struct {
 			URL        string `json:"url"`
 			CreatedAt  stamp  `json:"createdAt"`
 			UpdatedAt  stamp  `json:"updatedAt"`
-			Author     *struct {
+			Review     *struct {
+				DatabaseID int64 `json:"databaseId"`
+			} `json:"pullRequestReview"`
+			Author *struct {
 				Kind       string `json:"__typename"`
 				Login      string `json:"login"`
 				DatabaseID int64  `json:"databaseId"`
@@ -199,6 +202,7 @@ const threadsQuery = `query($owner: String!, $name: String!, $number: Int!, $aft
           comments(first: 100) {
             nodes {
               databaseId body url createdAt updatedAt
+              pullRequestReview { databaseId }
               author { __typename login ... on User { databaseId } ... on Bot { databaseId } }
             }
           }
@@ -266,6 +270,9 @@ func (h *Host) thread(w wireThread) codehost.Thread {
 		one := codehost.Comment{
 			ID: onLines + number(c.DatabaseID), Author: h.user(nil), Body: unmarked(c.Body), URL: c.URL, ThreadID: w.ID,
 			CreatedAt: c.CreatedAt.Time, UpdatedAt: c.UpdatedAt.Time,
+		}
+		if c.Review != nil {
+			one.ReviewID = number(c.Review.DatabaseID)
 		}
 		if c.Author != nil {
 			login := c.Author.Login

@@ -89,11 +89,13 @@ func TestThreads(t *testing.T) {
 	pull := w.pull("svc/a", map[string]string{"cart.go": numbered(30, 5)})
 	n := int64(pull.Number)
 	said := []peer.NewComment{{Path: "cart.go", Line: 5, Body: "Hm."}}
-	if _, err := pull.Review(w.ann, peer.NewReview{Event: "COMMENT", Comments: said}); err != nil {
+	review, err := pull.Review(w.ann, peer.NewReview{Event: "COMMENT", Comments: said})
+	if err != nil {
 		t.Fatal(err)
 	}
 	threads, err := w.host.Threads(ctx, w.shop, n)
-	if err != nil || len(threads) != 1 || threads[0].Comments[0].Author.Login != "ann" || threads[0].Comments[0].Body != "Hm." {
+	if err != nil || len(threads) != 1 || threads[0].Comments[0].ReviewID != number(review) ||
+		threads[0].Comments[0].Author.Login != "ann" || threads[0].Comments[0].Body != "Hm." {
 		t.Fatalf("%+v, %v", threads, err)
 	}
 	id := threads[0].ID

@@ -215,6 +215,31 @@ func TestQuestionOverARebase(t *testing.T) {
 	})
 }
 
+// A question that nobody has answered in time holds for no other head: that one is asked about
+// anew, for as long as any.
+func TestQuestionThatIsOverIsNotCarried(t *testing.T) {
+	t.Parallel()
+	zero := 0
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy(checked)
+		pr := y.propose("svc/a", y.commit("svc/a", "b.txt", "b\n"))
+		y.checked(y.check[0], &zero)
+		y.pass(0)
+		question := y.pr(pr).PendingAction.ID
+		y.onMain("other.txt", "o\n")
+		is := y.rebase()
+		y.read()
+		y.pass(askFor)
+		y.checked(y.check[1], &zero)
+		y.pass(0)
+		a := y.pr(pr).PendingAction
+		if a == nil || a.ID == question || a.State != ActionPending || a.HeadSHA != is || a.CarriedFrom != nil {
+			t.Errorf("%+v", a)
+		}
+		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+	})
+}
+
 // Later heads are compared with the approved one, not with the last one.
 func TestApprovalOverSeveralHeads(t *testing.T) {
 	t.Parallel()

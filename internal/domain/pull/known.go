@@ -284,7 +284,7 @@ func (r row) carryFacts(tx *db.Tx, f *moves.Facts) error {
 	}
 	a, ok, err := asideByID.Maybe(tx, r.ID, r.Carry)
 	switch {
-	case err != nil || !ok:
+	case err != nil || !ok || a.over(tx.Now):
 	case a.DecidedBy != nil:
 		f.Carry = moves.CarryYes
 	default:

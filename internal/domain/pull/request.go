@@ -177,9 +177,12 @@ func (s *Service) TakeBack(tx *db.Tx, prID, requestID string) (ended []string, e
 	return ended, s.move(tx, pr.ID)
 }
 
-// Answered are requests that a head answers.
+// Answered are requests that a head answers: those that were made here, and the reviews at the
+// host.
 type Answered struct {
+	PRID       string
 	RequestIDs []string
+	ReviewKeys []string // ids of reviews, as the host calls them
 	SHA        string
 }
 
@@ -187,20 +190,26 @@ type Answered struct {
 // answers what people request.
 var RequestsAnswered = event.DeclareSignal[Answered]("pull.requests_answered", "A head answers what people have requested of a pull request.")
 
-// answeredBy tells which requests a new head answers.
+// answeredBy tells which requests a new head answers, each once: a thread that somebody opens
+// again stays open.
 func (s *Service) answeredBy(tx *db.Tx, pr row, sha string) error {
 	if pr.Objections == 0 {
 		return nil
 	}
-	all, err := requestsOf.All(tx, tx.Account, pr.ID)
-	a := Answered{SHA: sha}
-	for _, r := range all {
-		if r.Answered {
-			a.RequestIDs = append(a.RequestIDs, r.ID)
-		}
-	}
-	if err != nil || len(a.RequestIDs) == 0 {
+	all, err := toAnswer.All(tx, tx.Account, pr.ID)
+	if err != nil || len(all) == 0 {
 		return err
+	}
+	a := Answered{PRID: pr.ID, SHA: sha}
+	for _, r := range all {
+		if _, err := setAnswered.Exec(tx, r.ID, sha); err != nil {
+			return err
+		}
+		if strings.HasPrefix(r.HostKey, hereKey) {
+			a.RequestIDs = append(a.RequestIDs, r.ID)
+		} else {
+			a.ReviewKeys = append(a.ReviewKeys, r.HostKey)
+		}
 	}
 	return RequestsAnswered.Send(tx, a)
 }

@@ -1,6 +1,10 @@
 package pull
 
-import "yardmaster/internal/db"
+import (
+	"time"
+
+	"yardmaster/internal/db"
+)
 
 // asideRow is a stale action that a new head may take over.
 type asideRow struct {
@@ -11,7 +15,11 @@ type asideRow struct {
 	Change      string
 	DecidedBy   *string
 	CarriedFrom *string
+	ExpiresAt   time.Time
 }
+
+// over tells whether nobody has answered a question in time. The next head is asked about anew.
+func (a asideRow) over(now time.Time) bool { return a.DecidedBy == nil && !now.Before(a.ExpiresAt) }
 
 // aside are the stale actions whose head has moved away, of people, about a known change,
 // that named nothing protected and nothing brought back. A later refusal takes them back.
@@ -19,7 +27,7 @@ const aside = ` FROM pull_actions a WHERE a.pr_id = $1 AND a.kind = 'merge' AND 
 	AND (a.decided_by IS NULL OR a.decided_by <> 'policy')
 	AND NOT EXISTS (SELECT 1 FROM pull_actions n WHERE n.pr_id = a.pr_id AND n.kind = a.kind AND n.state = 'skipped' AND n.requested_at >= a.requested_at)`
 
-const asideColumns = `a.id, a.head_sha, a.base_ref, a.merge_bases, a.change, a.decided_by, a.carried_from`
+const asideColumns = `a.id, a.head_sha, a.base_ref, a.merge_bases, a.change, a.decided_by, a.carried_from, a.expires_at`
 
 var (
 	// setAsideAction keeps the time of a decision.

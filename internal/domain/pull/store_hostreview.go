@@ -39,7 +39,8 @@ var (
 		FROM host_reviews WHERE pr_id = $1 AND state = 'changes_requested' AND counts = 'yes'`)
 	remarksOf = db.Q[remarkRow](`SELECT host_key, login, label, text FROM host_reviews WHERE pr_id = $1 AND state = 'changes_requested' AND counts = 'yes'
 		AND answered = FALSE ORDER BY created_at, id LIMIT 20`)
-	answerRemarks = db.S(`UPDATE host_reviews SET answered = $2 WHERE pr_id = $1 AND state = 'changes_requested'`)
+	answerRemarks = db.S(`UPDATE host_reviews SET answered = $2, answered_sha = CASE WHEN $2 THEN answered_sha ELSE '' END
+		WHERE pr_id = $1 AND state = 'changes_requested'`)
 	setObjections = db.S(`UPDATE pulls SET objections = $2, remarks = $3 WHERE id = $1`)
 	// takeBack ends an approval that was withdrawn, also one that waits for a new head.
 	takeBack = db.S(`UPDATE pull_actions SET state = 'stale', stale_why = 'withdrawn' WHERE id = $1 AND state IN ('approved', 'stale')`)

@@ -2,15 +2,26 @@ package pull
 
 import "yardmaster/internal/db"
 
-type requestRow struct {
-	ID, Label string
-	Answered  bool // a round has been begun for it
+type requestRow struct{ ID, Label string }
+
+// answeredRow is a request that the next head answers.
+type answeredRow struct {
+	ID      string
+	HostKey string
 }
 
 var (
 	// requestsOf are the requests of members for changes that stand, oldest first.
-	requestsOf = db.Q[requestRow](`SELECT id, label, answered FROM host_reviews WHERE account_id = $1 AND pr_id = $2
+	requestsOf = db.Q[requestRow](`SELECT id, label FROM host_reviews WHERE account_id = $1 AND pr_id = $2
 		AND state = 'changes_requested' AND counts = 'yes' AND host_key LIKE 'here:%' ORDER BY created_at, id`)
+	// toAnswer are the requests for which a round was begun and no head has come since, with those
+	// of the same person before, whose threads the round was given as well.
+	toAnswer = db.Q[answeredRow](`SELECT h.id, h.host_key FROM host_reviews h WHERE h.account_id = $1 AND h.pr_id = $2 AND h.counts = 'yes'
+		AND h.answered_sha = '' AND (h.state = 'changes_requested' AND h.answered = TRUE OR h.state = 'superseded' AND h.text <> ''
+			AND EXISTS (SELECT 1 FROM host_reviews n WHERE n.pr_id = h.pr_id AND n.login = h.login AND n.state = 'changes_requested'
+				AND n.counts = 'yes' AND n.answered = TRUE AND n.answered_sha = ''))
+		ORDER BY h.created_at, h.id`)
+	setAnswered = db.S(`UPDATE host_reviews SET answered_sha = $2 WHERE id = $1`)
 	// requested marks the no that a request is to a question. It is taken back with the
 	// request, and answers nothing any more: noAnswer.
 	requested = db.S(`UPDATE pull_actions SET stale_why = 'requested' WHERE id = $1`)

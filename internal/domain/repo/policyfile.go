@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -203,6 +204,13 @@ func (p Policy) MissingAfter() time.Duration {
 	return d
 }
 
+// grace is merge.grace where no policy file says it, in seconds.
+var grace atomic.Int64
+
+// SetGrace says what merge.grace is where no policy file says it, in seconds: 0 unless a server
+// calls it, once, before it serves.
+func SetGrace(seconds int) { grace.Store(int64(seconds)) }
+
 // DefaultPolicy is in force where no valid file says otherwise.
 func DefaultPolicy() Policy {
 	return Policy{
@@ -210,8 +218,8 @@ func DefaultPolicy() Policy {
 		Agent:    AgentPolicy{Template: "default", Isolation: "best"},
 		Checks:   CheckPolicy{Timeout: "10m", Missing: "1h"},
 		Checkout: CheckoutPolicy{Submodules: true, LFS: true},
-		Merge:    MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true, OnCancel: "close", Queue: "off", Batch: 5},
-
+		Merge: MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true, OnCancel: "close", Queue: "off", Batch: 5,
+			Grace: int(grace.Load())},
 		Pulls:     PullPolicy{Watch: "labelled", Label: "yardmaster", Push: "ask"},
 		Approvals: ApprovalPolicy{Carry: "rebase"},
 		Review:    ReviewPolicy{Mode: "auto", MinSeverity: "medium", Block: "high"},

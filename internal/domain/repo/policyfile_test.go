@@ -170,3 +170,14 @@ func BenchmarkPolicyOfARow(b *testing.B) {
 		}
 	})
 }
+
+// TestGraceOfTheServer runs by itself: it changes what is in force for all policy files.
+func TestGraceOfTheServer(t *testing.T) {
+	SetGrace(10)
+	defer SetGrace(0)
+	for text, want := range map[string]int{"": 10, "merge: {mode: auto}\n": 10, "merge: {grace: 0}\n": 0, "merge: {grace: 30}\n": 30} {
+		if p, msgs := ParsePolicy([]byte(text)); p.Merge.Grace != want || msgs != nil {
+			t.Errorf("%q: %d seconds, want %d; %v", text, p.Merge.Grace, want, msgs)
+		}
+	}
+}

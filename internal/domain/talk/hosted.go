@@ -41,7 +41,8 @@ type (
 	}
 	resolveArgs struct {
 		Number          int64
-		Thread, Comment string // the thread, or else its first comment
+		Thread, Comment string   // the thread, or else its first comment
+		Reviews         []string // or else all that these reviews have begun
 		Resolved        bool
 	}
 	// posted is what a host calls a review, and its comments by the threads here.
@@ -140,6 +141,21 @@ func (s *Service) resolveThere(tx *db.Tx, rows []threadRow) error {
 		}
 	}
 	return nil
+}
+
+// resolveReviews has the threads closed at their host that reviews have begun which a head answers.
+func (s *Service) resolveReviews(tx *db.Tx, a Answer) error {
+	p, ok, err := s.Pulls.Get(tx, a.PRID)
+	if err != nil || !ok {
+		return err
+	}
+	r, _, err := repo.ByID(tx, p.RepoID)
+	if err != nil {
+		return err
+	}
+	_, err = resolveKind.Put(tx, intent.Want[resolveArgs]{Repo: r, Object: p.ID, Rank: intent.ForReviews,
+		Args: resolveArgs{Number: p.Number, Reviews: a.ReviewKeys, Resolved: true}})
+	return err
 }
 
 // poster carries out talk.review.
@@ -277,19 +293,35 @@ func (resolver) Do(ctx context.Context, f codehost.Forge, c intent.Call[resolveA
 	if !f.Can(codehost.CloseThreads) {
 		return "", codehost.ErrCannot
 	}
-	thread := c.Args.Thread
-	if thread == "" {
-		all, err := f.Threads(ctx, c.Repo.HostRepo(), c.Args.Number)
-		if err != nil {
+	if c.Args.Thread != "" {
+		return "", f.Resolve(ctx, c.Repo.HostRepo(), c.ID, c.Args.Thread, c.Args.Resolved)
+	}
+	all, err := f.Threads(ctx, c.Repo.HostRepo(), c.Args.Number)
+	if err != nil {
+		return "", err
+	}
+	found := slices.DeleteFunc(all, func(t codehost.Thread) bool { return !c.Args.means(t) })
+	if len(found) == 0 && c.Args.Comment != "" {
+		return "", codehost.ErrThreadGone
+	}
+	for _, t := range found {
+		if t.Resolved == c.Args.Resolved {
+			continue
+		}
+		if err := f.Resolve(ctx, c.Repo.HostRepo(), c.ID, t.ID, c.Args.Resolved); err != nil && !errors.Is(err, codehost.ErrThreadGone) {
 			return "", err
 		}
-		i := slices.IndexFunc(all, func(t codehost.Thread) bool { return len(t.Comments) > 0 && t.Comments[0].ID == c.Args.Comment })
-		if i < 0 {
-			return "", codehost.ErrThreadGone
-		}
-		thread = all[i].ID
 	}
-	return "", f.Resolve(ctx, c.Repo.HostRepo(), c.ID, thread, c.Args.Resolved)
+	return "", nil
+}
+
+// means tells whether a thread is one that is to be closed, or opened again.
+func (a resolveArgs) means(t codehost.Thread) bool {
+	if len(t.Comments) == 0 {
+		return false
+	}
+	first := t.Comments[0]
+	return a.Comment != "" && first.ID == a.Comment || first.ReviewID != "" && slices.Contains(a.Reviews, first.ReviewID)
 }
 
 // Done implements intent.Handler.

@@ -172,10 +172,24 @@ func (s *Service) withdraw(ctx context.Context, in withdrawIn) (out Withdrawn, e
 	return out, err
 }
 
-// Answered resolves the threads of requests by the head that answers them.
-func (s *Service) Answered(tx *db.Tx, requestIDs []string, sha string) error {
-	for _, requestID := range requestIDs {
-		if _, err := answer.Exec(tx, answerArgs{AccountID: tx.Account, RequestID: requestID, SHA: sha, At: tx.Now}); err != nil {
+// Answer is a head that answers requests: those of an id, and the reviews that the host of the
+// pull request calls so.
+type Answer struct {
+	PRID       string
+	RequestIDs []string
+	ReviewKeys []string
+	SHA        string
+}
+
+// Answered resolves the threads of requests by the head that answers them, at the host as well.
+func (s *Service) Answered(tx *db.Tx, a Answer) error {
+	if len(a.ReviewKeys) > 0 {
+		if err := s.resolveReviews(tx, a); err != nil {
+			return err
+		}
+	}
+	for _, requestID := range a.RequestIDs {
+		if _, err := answer.Exec(tx, answerArgs{AccountID: tx.Account, RequestID: requestID, SHA: a.SHA, At: tx.Now}); err != nil {
 			return err
 		}
 		rows, err := ofRequest.All(tx, tx.Account, requestID)

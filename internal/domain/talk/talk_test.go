@@ -180,7 +180,7 @@ func TestRequestIsAnswered(t *testing.T) {
 			t.Fatalf("%+v, %v", first, err)
 		}
 		if err := y.DB.Write(y.as("ada"), func(tx *db.Tx) error {
-			return y.Answered(tx, []string{got.ID}, strings.Repeat("c", 40))
+			return y.Answered(tx, Answer{PRID: y.pr.ID, RequestIDs: []string{got.ID}, SHA: strings.Repeat("c", 40)})
 		}); err != nil {
 			t.Fatal(err)
 		}

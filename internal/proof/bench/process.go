@@ -102,7 +102,7 @@ func healthy(address string) bool {
 // handlers log nothing.
 func (b *bench) serve(ctx context.Context, data string, args ...string) (*process, time.Duration, error) {
 	return b.launch(ctx, b.bin, append([]string{"serve", "--data", data, "--setup-token", setupToken, "--seats", "1000",
-		"--rate-limits", "off", "--most-streams", "0", "--most-streams-account", "0", "--most-connections", "16384",
+		"--rate-limits", "off", "--merge-grace", "0", "--most-streams", "0", "--most-streams-account", "0", "--most-connections", "16384",
 		"--most-connections-address", "16384", "--log-level", "warn"}, args...)...)
 }
 

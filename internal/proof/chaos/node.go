@@ -130,7 +130,8 @@ var ready = regexp.MustCompile(`serves (http://\S+), boxes connect to nats://\S+
 func (w *world) serve(ctx context.Context, n *node) error {
 	argv := []string{w.Self, "astray", seconds(n.ahead), "serve", "--data", w.path(n.folder), "--listen", n.listen,
 		"--nats-listen", n.bus, "--base-url", "http://" + w.web.Addr().String(),
-		"--setup-token", w.setup, "--seats", "16", "--lease", lease.String(), "--rate-limits", "off", "--scenario", w.path("scenario.yml")}
+		"--setup-token", w.setup, "--seats", "16", "--lease", lease.String(), "--rate-limits", "off", "--merge-grace", "0",
+		"--scenario", w.path("scenario.yml")}
 	if w.several() {
 		argv = append(argv, "--cluster", "on", "--blob", "off", "--master-key-file", w.path("master.key"), "--nats-routes", n.routes,
 			"--node-listen", n.door, "--node-host", besides, "--nats-url", "nats://"+address(besides, n.bus))

@@ -87,7 +87,8 @@ func newStack(t *testing.T, flags ...string) *stack {
 // serve starts the control plane on its data, and waits until it answers.
 func (st *stack) serve() {
 	st.t.Helper()
-	argv := append(slices.Clone(st.launcher), binary, "serve", "--data", st.path("server"), "--listen", st.listen, "--log-level", "debug")
+	argv := append(slices.Clone(st.launcher), binary, "serve", "--data", st.path("server"), "--listen", st.listen, "--log-level", "debug",
+		"--merge-grace", "0")
 	argv = append(argv, st.flags...)
 	st.server = start(st.t, st.path("server.log"), nil, argv...)
 	st.until("the server is ready", func() bool {

@@ -8,6 +8,7 @@ import {
   prGet,
   prMerge,
   prRearmBabysit,
+  prUnapprove,
   reviewFindings,
   reviewRerun,
   reviewStatus,
@@ -296,6 +297,15 @@ function Actions(p: { of: PullRequest }) {
           done="It is merged as soon as it can be."
         >
           Merge {head.slice(0, 7)}
+        </Act>
+      )}
+      {going && r.pending_action?.kind === "merge" && r.pending_action.decided_by !== "policy" && (
+        <Act
+          call={prUnapprove}
+          input={() => ({ id: r.id, head_sha: head })}
+          done="Taken back. The question is open again."
+        >
+          Take the approval back
         </Act>
       )}
       {!asked && <RequestChanges id={r.id} head={head} />}
