@@ -123,7 +123,7 @@ func (s *Service) finish(tx *db.Tx, r *row, state string, sealed *string) error 
 
 // closed is the answer of a call about a blocker, before fields are filled in.
 func closed(r *row, kind string) Closed {
-	return Closed{BlockerID: r.ID, State: r.State, Kind: kind, TaskID: r.TaskID, Landed: []string{}, Stanzas: []MCPStanza{}}
+	return Closed{BlockerID: r.ID, State: State(r.State), Kind: kind, TaskID: r.TaskID, Landed: []string{}, Stanzas: []MCPStanza{}}
 }
 
 // withdrawnText tells a run that a blocker was withdrawn.

@@ -62,13 +62,16 @@ type Webhook struct {
 	URL         string      `json:"url" example:"https://hooks.example.com/…" doc:"its address without path and query"`
 	Events      []string    `json:"events" example:"[\"pr.merged\",\"issue.handoff\"]" doc:"types of events that are sent there"`
 	Format      hook.Format `json:"format" doc:"what the address understands"`
-	State       string      `json:"state" enum:"healthy,failing,unhealthy" example:"healthy" doc:"failing: no attempt since failing_since has succeeded, and more are made; unhealthy: an event used up its attempts, and nothing more is sent"`
+	State       State       `json:"state" example:"healthy" doc:"failing: no attempt since failing_since has succeeded, and more are made; unhealthy: an event used up its attempts, and nothing more is sent"`
 	FailingAt   *time.Time  `json:"failing_since" example:"null" doc:"when the first of the attempts was made that failed one after another up to now; null: the last one succeeded, or none was made"`
 	Healthy     bool        `json:"healthy" doc:"false: it is unhealthy"`
 	UnhealthyAt *time.Time  `json:"unhealthy_at" example:"null" doc:"when that was; null while it is healthy"`
 	CreatedBy   string      `json:"created_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who made it"`
 	CreatedAt   time.Time   `json:"created_at" doc:"when it was made"`
 }
+
+// State is how a webhook does.
+type State string
 
 // The states of a webhook.
 const (
@@ -77,7 +80,10 @@ const (
 	Unhealthy = "unhealthy"
 )
 
-func (r row) state() string {
+// Values lists all.
+func (State) Values() []string { return []string{Healthy, Failing, Unhealthy} }
+
+func (r row) state() State {
 	switch {
 	case r.UnhealthyAt != nil:
 		return Unhealthy

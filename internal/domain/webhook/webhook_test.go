@@ -370,7 +370,7 @@ func TestFailing(t *testing.T) {
 			if err != nil || len(page.Data) != 1 {
 				y.t.Fatal(page, err)
 			}
-			return page.Data[0].State, page.Data[0].FailingAt
+			return string(page.Data[0].State), page.Data[0].FailingAt
 		}
 		if now, since := state(); now != Healthy || since != nil || made.State != Healthy {
 			y.t.Errorf("a new webhook is %s since %v", now, since)
