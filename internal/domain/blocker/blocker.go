@@ -169,10 +169,10 @@ type Vault interface {
 type Tasks interface {
 	// Lock locks a task of tx.Account until tx ends.
 	Lock(tx *db.Tx, taskID string) error
-	// Resume lets a task go on. It wakes the task's live run with the text (unless
-	// empty), or releases the task if it is held for a blocker and release is true. It
+	// Resume lets a task go on. It wakes the task's live run with the word (unless its
+	// text is empty), or releases the task if it is held for a blocker and release is true. It
 	// returns Woken, Released, Recorded if it did neither, and "" if the task is over.
-	Resume(tx *db.Tx, taskID, runID, text string, release bool) (string, error)
+	Resume(tx *db.Tx, taskID, runID string, w Word, release bool) (string, error)
 	// LiveRun is the id of the live run of a task of tx.Account; empty: there is none.
 	LiveRun(tx *db.Tx, taskID string) (string, error)
 }

@@ -320,11 +320,11 @@ func (s *Service) withdraw(ctx context.Context, in blockerIn) (out Closed, err e
 		// A run that waits is told to go on, with the answers to its other blockers. A
 		// held task is released only if there are such answers.
 		if len(waiting) == 0 {
-			answers, err := AnswerText(tx, s.Ring, r.TaskID, r.RunID)
+			answers, err := Said(tx, s.Ring, r.TaskID, r.RunID)
 			if err != nil {
 				return err
 			}
-			effect, err := s.Tasks.Resume(tx, r.TaskID, r.RunID, answers+withdrawnText, answers != "")
+			effect, err := s.Tasks.Resume(tx, r.TaskID, r.RunID, answers.with(withdrawnText), answers.Text != "")
 			if err != nil {
 				return err
 			}
