@@ -12,7 +12,8 @@ func TestConclusions(t *testing.T) {
 	for conclusion, want := range map[string][2]string{
 		"success": {codehost.CheckPassed, ""}, "neutral": {codehost.CheckPassed, string(codehost.EndLeftOut)},
 		"skipped": {codehost.CheckPassed, string(codehost.EndLeftOut)}, "failure": {codehost.CheckFailed, ""},
-		"timed_out": {codehost.CheckFailed, string(codehost.EndTimedOut)}, "cancelled": {codehost.CheckFailed, string(codehost.EndCancelled)},
+		"timed_out":       {codehost.CheckFailed, string(codehost.EndTimedOut)},
+		"cancelled":       {codehost.CheckFailed, string(codehost.EndCancelled)},
 		"action_required": {codehost.CheckFailed, string(codehost.EndHeld)}, "stale": {codehost.CheckFailed, ""},
 	} {
 		if state, end := ended(conclusion); state != want[0] || string(end) != want[1] {

@@ -134,7 +134,8 @@ func (s *Service) show(tx *db.Tx, r row) (Board, error) {
 	}
 	for _, w := range rows {
 		v := w.Spec.V
-		one := Widget{ID: w.ID, Kind: Kind(v.Kind), Title: text(v.Title), Source: text(v.Source), Window: text(v.Window), Text: text(v.Text)}
+		one := Widget{ID: w.ID, Kind: Kind(v.Kind), Title: text(v.Title), Source: text(v.Source), Window: text(v.Window),
+			Text: text(v.Text)}
 		if v.RepoID != "" {
 			name, err := s.Repos.Name(tx, v.RepoID)
 			if err != nil {

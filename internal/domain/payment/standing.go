@@ -129,7 +129,8 @@ func (r subscription) warnDue(is standing, now time.Time) (ends time.Time, due b
 // data is what people are told of r.
 func (r subscription) data(is standing) subscriptionData {
 	out := subscriptionData{
-		Kind: Kind(r.Kind), Status: Status(r.Status), Quantity: r.Quantity, InForce: is.inForce, FailedAt: r.FailedAt, CancelsAt: r.CancelsAt,
+		Kind: Kind(r.Kind), Status: Status(r.Status), Quantity: r.Quantity, InForce: is.inForce, FailedAt: r.FailedAt,
+		CancelsAt: r.CancelsAt,
 	}
 	if r.Kind == Seats {
 		out.Seats = is.seats

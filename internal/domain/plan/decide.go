@@ -82,7 +82,8 @@ func (s *Service) cancel(ctx context.Context, in idIn) (out PlanCancelled, err e
 			return err
 		}
 		return cancelledEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID}, cancelledData{
-			AlreadyFinished: out.AlreadyFinished, ReviewsNotStopped: out.ReviewsNotStopped, Status: string(out.Status), Stopped: out.Stopped,
+			AlreadyFinished: out.AlreadyFinished, ReviewsNotStopped: out.ReviewsNotStopped, Status: string(out.Status),
+			Stopped: out.Stopped,
 		})
 	})
 	return out, err

@@ -192,8 +192,9 @@ func (s *Service) priced(tx *db.Tx, rows []approvalRow) ([]Approval, error) {
 	for i, r := range rows {
 		out[i] = Approval{
 			PendingAction: r.actionRow.wire(), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
-			Checks: CheckResult(r.Checks), Review: reviewState(r.Review, r.Findings), Cost: costs[r.ID], Size: r.size(), Unwanted: r.unwanted(),
-			LeftOut: r.leftOut(),
+			Checks: CheckResult(r.Checks), Review: reviewState(r.Review, r.Findings), Cost: costs[r.ID], Size: r.size(),
+			Unwanted: r.unwanted(),
+			LeftOut:  r.leftOut(),
 		}
 	}
 	return out, err

@@ -61,7 +61,8 @@ func (s *Service) history(ctx context.Context, in historyIn) (out op.Page[Try], 
 func shown(t measure.Try) Try {
 	return Try{
 		RunID: t.RunID, TaskID: t.TaskID, Repo: t.Repo, Kind: t.Kind, Template: t.Template, Priority: t.Priority, CreatedAt: t.CreatedAt,
-		ReadyAt: t.ReadyAt(), ClaimedAt: t.ClaimedAt, EndedAt: t.EndedAt, Outcome: (*measure.Outcome)(t.Outcome), CostUSD: money.DollarsOrNone(t.CostMicros),
+		ReadyAt: t.ReadyAt(), ClaimedAt: t.ClaimedAt, EndedAt: t.EndedAt, Outcome: (*measure.Outcome)(t.Outcome),
+		CostUSD:       money.DollarsOrNone(t.CostMicros),
 		UnpricedCalls: t.Unpriced, MergeMode: db.NullText(t.MergeMode()), Merged: t.Merged, Asked: t.Asked, Protected: t.Protected,
 	}
 }

@@ -141,7 +141,8 @@ func (s *Service) dismiss(ctx context.Context, in dismissIn) (out Dismissal, err
 			return err
 		}
 		if in.Rule {
-			if _, err := insertRule.Exec(tx, ruleArgs{ID: id.New(), AccountID: tx.Account, RepoID: f.RepoID, Kind: string(f.Kind), Symbol: f.Symbol,
+			if _, err := insertRule.Exec(tx, ruleArgs{ID: id.New(), AccountID: tx.Account, RepoID: f.RepoID,
+				Kind: string(f.Kind), Symbol: f.Symbol,
 				Anchor: f.Anchor, Claim: f.Claim, Reason: in.Reason, CreatedBy: by, CreatedAt: tx.Now}); err != nil {
 				return err
 			}

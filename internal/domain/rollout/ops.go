@@ -355,7 +355,8 @@ type Pin struct {
 }
 
 func (p pinRow) wire() Pin {
-	return Pin{Scope: PinScope(p.Scope), Ref: p.Ref, Channel: db.NullText(p.Channel), Pinned: p.Pinned, Why: p.Why, SetBy: p.SetBy, SetAt: p.SetAt}
+	return Pin{Scope: PinScope(p.Scope), Ref: p.Ref, Channel: db.NullText(p.Channel), Pinned: p.Pinned, Why: p.Why,
+		SetBy: p.SetBy, SetAt: p.SetAt}
 }
 
 type pinsIn struct{ op.PageIn }

@@ -131,7 +131,8 @@ func (s *Service) attempts(ctx context.Context, in attemptsIn) (page op.Page[Run
 // that old tries show what later versions recognise.
 func wire(r *Row) Run {
 	w := Run{
-		ID: r.ID, TaskID: r.TaskID, Attempt: r.Attempt, BoxID: r.BoxID, Right: r.right(), Epoch: r.Attempt, State: measure.RunState(r.State),
+		ID: r.ID, TaskID: r.TaskID, Attempt: r.Attempt, BoxID: r.BoxID, Right: r.right(), Epoch: r.Attempt,
+		State:   measure.RunState(r.State),
 		Outcome: (*measure.Outcome)(r.Outcome), FailureKind: r.FailureKind,
 		EndedReason: r.Error, Isolation: r.Isolation, Agent: r.Agent, AgentVersion: r.AgentVersion,
 		Template: r.Template, Model: db.NullText(r.Model), ResumeSHA: r.ResumeSHA, PushedSHA: r.Tip, LiveChannel: reachable(r),

@@ -48,9 +48,10 @@ func (s *Service) deliveries(ctx context.Context, in deliveriesIn) (page op.Page
 		page = op.ShowPage(in.PageIn, rows, func(d deliveryRow) []string { return op.TimeKey(d.ReceivedAt, d.ID) },
 			func(d deliveryRow) Delivery {
 				o := Delivery{
-					ID: d.ID, Event: d.Event, Outcome: Outcome(d.Outcome), Reason: (*Reason)(d.Reason), Title: d.Title, Project: db.NullText(d.Project),
-					AskID: d.AskID,
-					Bytes: d.Bytes, ReceivedAt: d.ReceivedAt,
+					ID: d.ID, Event: d.Event, Outcome: Outcome(d.Outcome), Reason: (*Reason)(d.Reason), Title: d.Title,
+					Project: db.NullText(d.Project),
+					AskID:   d.AskID,
+					Bytes:   d.Bytes, ReceivedAt: d.ReceivedAt,
 				}
 				if d.RepoID != nil {
 					o.Repo = db.NullText(repos[*d.RepoID])

@@ -100,7 +100,8 @@ func (s *Service) previewMapping(ctx context.Context, in mappingIn) (out Preview
 				return err
 			}
 			p := Preread{
-				DeliveryID: r.ID, ReceivedAt: r.ReceivedAt, Outcome: got.Outcome, Reason: (*Reason)(db.NullText(got.Reason)), Title: e.Title,
+				DeliveryID: r.ID, ReceivedAt: r.ReceivedAt, Outcome: got.Outcome, Reason: (*Reason)(db.NullText(got.Reason)),
+				Title:     e.Title,
 				Body:      e.Text,
 				DedupeKey: db.NullText(e.Key), Project: db.NullText(got.Project), URL: db.NullText(e.URL),
 			}

@@ -313,7 +313,7 @@ type Attempt struct {
 	HookName       string     `json:"hook_name" example:"coder" doc:"name of the webhook"`
 	DeliveryID     string     `json:"delivery_id" format:"uuid" doc:"the delivery that it is an attempt of"`
 	EventID        string     `json:"event_id" example:"evt_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"the event; receivers know it by this"`
-	Type           string     `json:"type" enum:"pr.merged,issue.escalated,issue.handoff,test.ping,notification.approval,notification.blocker,notification.escalation,notification.task_done,notification.task_failed,notification.plan,notification.spending,notification.box,notification.connection" example:"pr.merged" doc:"type of the event"`
+	Type           EventType  `json:"type" example:"pr.merged" doc:"type of the event"`
 	Attempt        int64      `json:"attempt" example:"1" doc:"1 to 9; 0 for an event that was skipped"`
 	Status         string     `json:"status" enum:"ok,retrying,exhausted,skipped" example:"ok" doc:"retrying: it failed, and next_attempt_at says when it is tried again; exhausted: it failed for good; skipped: the webhook was unhealthy"`
 	ResponseStatus *int64     `json:"response_status" example:"200" doc:"status of the answer; null: there was none"`
@@ -338,7 +338,8 @@ func (s *Service) deliveries(ctx context.Context, in ledgerIn) (op.Page[Attempt]
 	key := func(r shownAttempt) []string { return []string{r.ID} }
 	return op.ShowPage(in.PageIn, rows[:min(len(rows), in.Size())], key, func(r shownAttempt) Attempt {
 		return Attempt{
-			ID: r.ID, HookID: r.HookID, HookName: r.Name, DeliveryID: r.DeliveryID, EventID: r.EventID, Type: r.Type, Attempt: r.Attempt,
+			ID: r.ID, HookID: r.HookID, HookName: r.Name, DeliveryID: r.DeliveryID, EventID: r.EventID,
+			Type: EventType(r.Type), Attempt: r.Attempt,
 			Status: r.State, ResponseStatus: r.ResponseStatus, Response: r.Excerpt, Error: r.Error, DurationMS: r.Took / 1000,
 			NextAttemptAt: r.NextAt, At: r.At,
 		}

@@ -246,7 +246,7 @@ func TestWho(t *testing.T) {
 		y.pass()
 		got := map[string]int{}
 		for _, a := range y.ledger() {
-			got[a.HookName+" "+a.Type]++
+			got[a.HookName+" "+string(a.Type)]++
 		}
 		if len(y.received) != 3 || got["all pr.merged"] != 1 || got["merges pr.merged"] != 1 || got["all issue.handoff"] != 1 {
 			y.t.Errorf("%v", got)
