@@ -390,9 +390,9 @@ func TestRotation(t *testing.T) {
 					}
 				}
 			}
-			said, err := blocker.AnswerText(tx, y3.ring, asked, "")
-			if !strings.Contains(said, "by the back door") {
-				t.Errorf("the run is told %q", said)
+			said, err := blocker.Said(tx, y3.ring, asked, "")
+			if !strings.Contains(said.Text, "by the back door") {
+				t.Errorf("the run is told %q", said.Text)
 			}
 			return err
 		})

@@ -149,7 +149,7 @@ func (b *box) message(a *attempt, c protocol.Command) error {
 	if isDone(a.ended) {
 		return nil
 	}
-	m := protocol.UserMessage{ID: c.ID, State: protocol.MessageQueued, Text: c.Text}
+	m := protocol.UserMessage{ID: c.ID, State: protocol.MessageQueued, Text: c.Text, Answers: c.Answers}
 	if a.start.Agent == commandAgent {
 		m.State = protocol.MessageDropped // a command takes no messages
 		return a.spool.Append(protocol.EventMessage, m)

@@ -36,6 +36,7 @@ func describe(e Event) string {
 		File, Reason, Question, Why, Text, Reply, Slug                         string
 		Trigger, Detail, Outcome                                               string
 		Pull                                                                   int64
+		Answers                                                                []string
 		Lacks                                                                  []struct{ Path, Reason string }
 		More                                                                   int   `json:"more_lacks"`
 		InputTokens                                                            int64 `json:"input_tokens"`
@@ -81,8 +82,8 @@ func describe(e Event) string {
 		return s
 	case "user.message":
 		switch {
-		case strings.HasPrefix(d.Text, asked):
-			return strings.Join(answersIn(d.Text), "; ")
+		case len(d.Answers) > 0:
+			return strings.Join(d.Answers, "; ")
 		case d.Text != "":
 			return fmt.Sprintf("a person says (%s): %s", d.State, d.Text)
 		case d.Reply != "":

@@ -317,11 +317,10 @@ func TestEventsAreSentences(t *testing.T) {
 		{"outbox.refused", `{"file": "ask.json", "reason": "no title"}`, "ask.json was refused: no title"},
 		{"command.refused", `{"kind": "note", "reason": "too late"}`, "the box refused a command: too late"},
 		{"run.parked", `{}`, "waits for a person"},
-		{"user.message", `{"state": "queued", "text": "You asked: Which colour?\nA person answers: mauve\nor so\nGo on with the task."}`,
+		{"user.message", `{"state": "queued", "text": "You asked: Which colour? ...", "answers": ["a person answers: mauve or so"]}`,
 			"a person answers: mauve or so"},
-		{"user.message", `{"state": "queued", "text": "You asked: A key?\nA person has put these into the vault: KEY.\n` +
-			`What is new is not in your environment yet. A shell loads it.\nGo on with the task."}`,
-			"a person has put these into the vault: KEY."},
+		{"user.message", `{"state": "queued", "text": "You asked: What?\nA person answers: nothing"}`,
+			"a person says (queued): You asked: What?\nA person answers: nothing"},
 		{"run.resumed", `{}`, "goes on"},
 		{"run.finished", `{"state": "failed", "failure_kind": "agent_error", "error": "it ended"}`, "finished: failed, agent_error: it ended"},
 	} {

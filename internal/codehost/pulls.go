@@ -131,20 +131,32 @@ const (
 	CheckFailed  = "failed"
 )
 
+// CheckEnd is how a check ended, where more is known of it than its state.
+type CheckEnd string
+
+// Ends of a check.
+const (
+	EndPlain     CheckEnd = ""
+	EndLeftOut   CheckEnd = "left_out"  // it passes because it did not judge
+	EndTimedOut  CheckEnd = "timed_out" // it took too long
+	EndCancelled CheckEnd = "cancelled"
+	EndHeld      CheckEnd = "action_required" // a person has to let it run first; the word is that of stored rows
+)
+
 // HostCheck is a check of a commit at its host.
 type HostCheck struct {
-	ID         string
-	Name       string
-	Source     string // id of the App that reports it; "status" for a commit status
-	Own        bool   // ours
-	State      string // CheckPending, CheckPassed, CheckFailed
-	Conclusion string // the host's own word
-	Job        string // id of the job behind it, for RerunFailed and CheckLog; "" if there is none
-	Workflow   string
-	Attempt    int
-	URL        string
-	StartedAt  *time.Time
-	EndedAt    *time.Time
+	ID        string
+	Name      string
+	Source    string // id of the App that reports it; "status" for a commit status
+	Own       bool   // ours
+	State     string // CheckPending, CheckPassed, CheckFailed
+	End       CheckEnd
+	Job       string // id of the job behind it, for RerunFailed and CheckLog; "" if there is none
+	Workflow  string
+	Attempt   int
+	URL       string
+	StartedAt *time.Time
+	EndedAt   *time.Time
 }
 
 // CheckSet are the checks of a commit.

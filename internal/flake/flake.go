@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/lazy"
 )
 
@@ -28,12 +29,6 @@ const (
 	MaxPrints  = 50        // fingerprints of a failure; a failure with more has the one fingerprint Many
 	MaxTail    = 64 << 10  // bytes of a log that an agent is given
 	MaxExcerpt = 4 << 10   // bytes of a log that are stored
-)
-
-// Conclusions of a job that change how its log is read. All others are a failure.
-const (
-	TimedOut  = "timed_out"
-	Cancelled = "cancelled"
 )
 
 // Class is the sort of a failure.
@@ -49,13 +44,13 @@ const (
 
 // Job is a failed job of a code host, or a failed check of a box.
 type Job struct {
-	Repo       string // id of the repository: fingerprints of two repositories differ
-	Name       string // with its matrix part, such as "build (ubuntu, 1.26)"
-	Step       string // the step that failed; may be empty
-	Conclusion string
-	ExitCode   *int // nil: unknown
-	Log        string
-	JUnit      [][]byte // JUnit files of the job; they take the place of the log for the names of tests
+	Repo     string            // id of the repository: fingerprints of two repositories differ
+	Name     string            // with its matrix part, such as "build (ubuntu, 1.26)"
+	Step     string            // the step that failed; may be empty
+	End      codehost.CheckEnd // what it was, if no plain failure
+	ExitCode *int              // nil: unknown
+	Log      string
+	JUnit    [][]byte // JUnit files of the job; they take the place of the log for the names of tests
 }
 
 // Print is one fingerprint of a failure and what it was made of.
@@ -105,10 +100,10 @@ func Read(j Job) Failure {
 		out.Prints = []Print{j.print(whole, "", message, files)}
 		return out
 	}
-	switch j.Conclusion {
-	case TimedOut:
+	switch j.End {
+	case codehost.EndTimedOut:
 		return alone("<timeout>")
-	case Cancelled:
+	case codehost.EndCancelled:
 		return alone("<cancelled>")
 	}
 	lines := strings.Split(text, "\n")

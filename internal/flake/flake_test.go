@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"yardmaster/internal/codehost"
 )
 
 // runner is where GitHub keeps checkouts.
@@ -153,8 +155,8 @@ func TestConclusions(t *testing.T) {
 		job  Job
 		want string
 	}{
-		{Job{Conclusion: TimedOut, Log: logs[0].log}, "<timeout>"},
-		{Job{Conclusion: Cancelled, Log: logs[0].log}, "<cancelled>"},
+		{Job{End: codehost.EndTimedOut, Log: logs[0].log}, "<timeout>"},
+		{Job{End: codehost.EndCancelled, Log: logs[0].log}, "<cancelled>"},
 		{Job{Log: "nothing\nof note", ExitCode: &seven}, "<exit7>"},
 		{Job{Log: "checked: 0 errors\nFatal: it fell over"}, "Fatal: it fell over"},
 		{Job{Log: ""}, ""},

@@ -63,7 +63,7 @@ func (BlockerTasks) LiveRun(tx *db.Tx, taskID string) (string, error) {
 }
 
 // Resume lets a task go on, as blocker.Tasks says.
-func (b BlockerTasks) Resume(tx *db.Tx, taskID, runID, word string, release bool) (string, error) {
+func (b BlockerTasks) Resume(tx *db.Tx, taskID, runID string, w blocker.Word, release bool) (string, error) {
 	t, ok, err := task.Lock(tx, tx.Account, taskID)
 	switch {
 	case err != nil:
@@ -75,10 +75,10 @@ func (b BlockerTasks) Resume(tx *db.Tx, taskID, runID, word string, release bool
 			return blocker.Recorded, nil
 		}
 		return blocker.Released, b.Tasks.Release(tx, &t)
-	case word == "":
+	case w.Text == "":
 		return blocker.Recorded, nil
 	}
-	woken, err := run.Wake(tx, runID, word)
+	woken, err := run.Wake(tx, runID, w.Text, w.Answers...)
 	if err != nil || !woken {
 		return blocker.Recorded, err
 	}

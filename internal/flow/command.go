@@ -111,7 +111,7 @@ func (c Commands) Facts(tx *db.Tx, prID string) (command.Facts, error) {
 	open, err := review.OpenOf(tx, prID)
 	for _, o := range open {
 		place := fmt.Sprintf("%s:%d", o.File, o.Line)
-		f.Findings = append(f.Findings, command.Finding{Severity: o.Severity, Claim: o.Claim, Place: place})
+		f.Findings = append(f.Findings, command.Finding{Severity: string(o.Severity), Claim: o.Claim, Place: place})
 	}
 	return f, err
 }

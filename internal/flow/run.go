@@ -68,12 +68,12 @@ func (s RunSetup) Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error) 
 	if err != nil {
 		return nil, fmt.Errorf("prompts: %w", err)
 	}
-	said, err := blocker.AnswerText(tx, s.Ring, t.ID, "")
+	said, err := blocker.Said(tx, s.Ring, t.ID, "")
 	if err != nil {
 		return nil, err
 	}
-	if said != "" {
-		notes = append(notes, "## What people have answered\n\n"+said)
+	if said.Text != "" {
+		notes = append(notes, "## What people have answered\n\n"+said.Text)
 	}
 	if fork, err := ofFork(tx, t); err != nil || fork {
 		return notes, err

@@ -94,24 +94,24 @@ func (e Endpoint) Address(model string) string {
 // Provider is an operator of models.
 type Provider string
 
-// The providers. Scripted answers from a scenario file, in process and without a
-// network.
-const (
-	Anthropic  Provider = "anthropic"
-	OpenAI     Provider = "openai"
-	Google     Provider = "google"
-	OpenRouter Provider = "openrouter"
-	Compatible Provider = "compatible" // any provider of one of the wire forms, at a base URL that the account gives
-	Scripted   Provider = "scripted"
-)
+// adapters has each provider, in the order of lists. A provider is a file provider_NAME.go, which
+// has its name and its adapter, and answers in internal/proof/recorded.
+var adapters []*adapter
 
-// adapters has a line for each provider, in the order of lists. A provider is a file
-// provider_NAME.go and its line here, and answers in internal/proof/recorded.
-var adapters = [...]*adapter{&anthropic, &openAI, &google, &openRouter, &compatible, &script}
+// known adds a provider, whose place is its own.
+func known(a adapter) bool {
+	at, taken := slices.BinarySearchFunc(adapters, a.place, func(b *adapter, place int) int { return cmp.Compare(b.place, place) })
+	if taken {
+		panic("llm: " + string(a.provider) + " has the place of " + string(adapters[at].provider))
+	}
+	adapters = slices.Insert(adapters, at, &a)
+	return true
+}
 
 // adapter is what the gateway knows of a provider.
 type adapter struct {
 	provider Provider
+	place    int    // in lists; a new one takes the next that is free
 	base     string // used when the route names none; empty: the route must
 	apis     []API
 	model    string // of a template that names none; empty: a template must

@@ -8,8 +8,12 @@ import (
 // anthropicVersion is the version of the Messages API that calls get which name none.
 const anthropicVersion = "2023-06-01"
 
-var anthropic = adapter{
+// Anthropic is the maker of Claude.
+const Anthropic Provider = "anthropic"
+
+var _ = known(adapter{
 	provider: Anthropic,
+	place:    1,
 	base:     "https://api.anthropic.com/v1",
 	apis:     []API{Messages, CountTokens, ModelList},
 	model:    "claude-sonnet-4-5",
@@ -20,7 +24,7 @@ var anthropic = adapter{
 			r.Header.Set("X-Api-Key", key)
 		}
 	},
-}
+})
 
 // versioned names the version of the Messages API, unless the caller has.
 func versioned(r *http.Request) {

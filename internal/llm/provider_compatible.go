@@ -2,10 +2,13 @@ package llm
 
 import "net/http"
 
-// compatible is any server of one of the wire forms at an address that the account
-// gives, such as vLLM, Ollama or llama.cpp.
-var compatible = adapter{
+// Compatible is any server of one of the wire forms at an address that the account gives,
+// such as vLLM, Ollama or llama.cpp.
+const Compatible Provider = "compatible"
+
+var _ = known(adapter{
 	provider:  Compatible,
+	place:     5,
 	apis:      []API{Chat, Responses, Messages, CountTokens, ModelList},
 	addressed: true,
 	keyless:   true,
@@ -18,4 +21,4 @@ var compatible = adapter{
 		}
 		bearer(r, key, api)
 	},
-}
+})

@@ -9,8 +9,12 @@ const (
 	chatOfGoogle = "/openai"
 )
 
-var google = adapter{
+// Google is the maker of Gemini.
+const Google Provider = "google"
+
+var _ = known(adapter{
 	provider: Google,
+	place:    3,
 	base:     "https://generativelanguage.googleapis.com/v1beta" + chatOfGoogle,
 	apis:     []API{Chat, Gemini, GeminiCount, ModelList},
 	model:    "gemini-2.5-pro",
@@ -21,4 +25,4 @@ var google = adapter{
 			r.Header.Set(googleKey, key)
 		}
 	},
-}
+})

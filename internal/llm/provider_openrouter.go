@@ -5,8 +5,12 @@ import (
 	"strings"
 )
 
-var openRouter = adapter{
+// OpenRouter sells the models of others.
+const OpenRouter Provider = "openrouter"
+
+var _ = known(adapter{
 	provider: OpenRouter,
+	place:    4,
 	base:     "https://openrouter.ai/api/v1",
 	apis:     []API{Chat, Responses, Messages, ModelList},
 	model:    "anthropic/claude-sonnet-4.5",
@@ -25,4 +29,4 @@ var openRouter = adapter{
 		}
 		return Provider(vendor), name
 	},
-}
+})

@@ -90,3 +90,9 @@ const (
 	DoContinue = "continue"
 	DoKill     = "kill"
 )
+
+// MaxUnfit bounds Presence.Unfit, in bytes. MaxUnfitFor bounds Presence.UnfitFor.
+const (
+	MaxUnfit    = 500
+	MaxUnfitFor = 20
+)

@@ -174,12 +174,14 @@ type (
 		Paths []string `json:"paths,omitempty"`
 	}
 	// UserMessage is the state of a message. There is one event for each state that
-	// the message reaches; the first of them has Text.
+	// the message reaches; the first of them has Text and Answers.
 	UserMessage struct {
 		ID    string `json:"id"` // of the command that carried the message
 		State string `json:"state"`
 		Text  string `json:"text,omitempty"`
-		Reply string `json:"reply,omitempty"` // when read: the closing text of the turn that the message began, at most 64 KiB
+		// Answers are those of people to questions of the run, if Text tells of them.
+		Answers []string `json:"answers,omitempty"`
+		Reply   string   `json:"reply,omitempty"` // when read: the closing text of the turn that the message began, at most 64 KiB
 	}
 	// AskFiled is further work that the agent noticed and leaves to others. ID is
 	// unique within the run.
@@ -314,24 +316,19 @@ const (
 // Command is a durable instruction to a box, idempotent by ID. The server gives it
 // at every CallCommands until the box reports it by CallDone as persisted.
 type Command struct {
-	V         int    `json:"v"`
-	ID        string `json:"id"`
-	Kind      string `json:"kind"`
-	Run       string `json:"run,omitempty"`
-	Attempt   int    `json:"attempt,omitempty"`
-	Text      string `json:"text,omitempty"`      // run.message
-	Interrupt bool   `json:"interrupt,omitempty"` // run.message: cancel the turn first
-	Mode      string `json:"mode,omitempty"`      // run.halt: graceful (save the work) or now
-	Reason    string `json:"reason,omitempty"`
+	V         int      `json:"v"`
+	ID        string   `json:"id"`
+	Kind      string   `json:"kind"`
+	Run       string   `json:"run,omitempty"`
+	Attempt   int      `json:"attempt,omitempty"`
+	Text      string   `json:"text,omitempty"`      // run.message
+	Answers   []string `json:"answers,omitempty"`   // run.message: see UserMessage
+	Interrupt bool     `json:"interrupt,omitempty"` // run.message: cancel the turn first
+	Mode      string   `json:"mode,omitempty"`      // run.halt: graceful (save the work) or now
+	Reason    string   `json:"reason,omitempty"`
 	// Update is the program that the box shall take (box.update).
 	Update *Update `json:"update,omitempty"`
 }
-
-// MaxUnfit bounds Presence.Unfit, in bytes. MaxUnfitFor bounds Presence.UnfitFor.
-const (
-	MaxUnfit    = 500
-	MaxUnfitFor = 20
-)
 
 // FailureBoxUnfit is the kind of a Finished whose run failed because of a fault of
 // the box, which the box's test of itself has confirmed.

@@ -50,7 +50,7 @@ try {
   const made = await post(`/setup/${setup}`, { login: "ada", email: "ada@example.com", password, account: "acme" });
   const cookie = made.headers.get("set-cookie").split(";")[0];
   const { mintable_scopes } = await (await fetch(`${url}/v1/tokens`, { headers: { cookie } })).json();
-  const { token } = await (await post("/v1/tokens", { name: "conformance", scopes: mintable_scopes }, { cookie, origin: url })).json();
+  const { token } = await (await post("/v1/tokens", { name: "conformance", scopes: mintable_scopes, expires_in_days: 1 }, { cookie, origin: url })).json();
   const env = { YARD_URL: url, YARD_TOKEN: token, YARD_PASSWORD: password };
 
   process.stdout.write(run("the TypeScript client", "node", ["generated/client.js"], env));

@@ -78,7 +78,14 @@ func (d *schemas) share(p object) object {
 // often is how many operations have a parameter that is written once.
 const often = 3
 
-// gather has those parameters written once that are often the same.
+// plain says whether a generator needs no type of its own for a parameter: it has one for what is
+// written under components, and a list, a choice or an object would change its name there.
+func plain(p object) bool {
+	s, ok := p["schema"].(*jsonschema.Schema)
+	return ok && slices.Contains([]string{"string", "integer", "number", "boolean"}, s.Type) && len(s.Enum) == 0
+}
+
+// gather has those parameters written once that are often the same and plain.
 func (d *schemas) gather(paths map[string]object) error {
 	uses := map[string][]*object{}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
@@ -86,7 +93,7 @@ func (d *schemas) gather(paths map[string]object) error {
 			x, _ := paths[path][method].(object)
 			params, _ := x["parameters"].([]object)
 			for i, p := range params {
-				if p["$ref"] != nil {
+				if !plain(p) {
 					continue
 				}
 				text, err := json.Marshal(p, json.Deterministic(true))

@@ -76,7 +76,7 @@ func (h *Host) heldRuns(ctx context.Context, r codehost.Repo, sha string, t code
 		}
 		out = append(out, codehost.HostCheck{
 			ID: workflowSource + number(w.ID), Name: w.Name, Source: workflowSource, State: codehost.CheckFailed,
-			Conclusion: "action_required", Workflow: w.Name, Attempt: w.Attempt, URL: w.HTMLURL,
+			End: codehost.EndHeld, Workflow: w.Name, Attempt: w.Attempt, URL: w.HTMLURL,
 		})
 	}
 	return out, tag, err

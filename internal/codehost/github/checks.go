@@ -60,26 +60,36 @@ type wireStatus struct {
 // check is a check run. A job of GitHub Actions has the id of its check run.
 func (h *Host) check(w wireCheck) codehost.HostCheck {
 	c := codehost.HostCheck{
-		ID: number(w.ID), Name: w.Name, State: codehost.CheckPending, Conclusion: w.Conclusion, URL: w.HTMLURL,
+		ID: number(w.ID), Name: w.Name, State: codehost.CheckPending, URL: w.HTMLURL,
 		StartedAt: w.StartedAt.maybe(), EndedAt: w.CompletedAt.maybe(),
 	}
 	if w.App != nil {
 		c.Source, c.Own = number(w.App.ID), w.App.ID == h.cfg.AppID
 	}
 	if w.Status == "completed" {
-		switch w.Conclusion {
-		case "success", "neutral", "skipped":
-			c.State = codehost.CheckPassed
-		default:
-			c.State = codehost.CheckFailed
-		}
-	} else {
-		c.Conclusion = w.Status
+		c.State, c.End = ended(w.Conclusion)
 	}
 	if runOf(w) != "" {
 		c.Job = c.ID
 	}
 	return c
+}
+
+// ended is what a conclusion of GitHub means.
+func ended(conclusion string) (state string, end codehost.CheckEnd) {
+	switch conclusion {
+	case "success":
+		return codehost.CheckPassed, codehost.EndPlain
+	case "neutral", "skipped":
+		return codehost.CheckPassed, codehost.EndLeftOut
+	case "timed_out":
+		return codehost.CheckFailed, codehost.EndTimedOut
+	case "cancelled":
+		return codehost.CheckFailed, codehost.EndCancelled
+	case "action_required":
+		return codehost.CheckFailed, codehost.EndHeld
+	}
+	return codehost.CheckFailed, codehost.EndPlain
 }
 
 // runOf is the id of the workflow run of a check run; "" if it is no job of GitHub
@@ -101,7 +111,7 @@ func runOf(w wireCheck) string {
 
 func statusCheck(w wireStatus) codehost.HostCheck {
 	c := codehost.HostCheck{
-		ID: statusSource + number(w.ID), Name: w.Context, Source: statusSource, Conclusion: w.State, URL: w.TargetURL,
+		ID: statusSource + number(w.ID), Name: w.Context, Source: statusSource, URL: w.TargetURL,
 		StartedAt: w.CreatedAt.maybe(),
 	}
 	switch w.State {

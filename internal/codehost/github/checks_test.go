@@ -32,14 +32,14 @@ func TestChecksOf(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, c := range set.Checks {
-		got[c.Name] = fmt.Sprintf("%s %s job=%v %s %d own=%v", c.State, c.Conclusion, c.Job != "", c.Workflow, c.Attempt, c.Own)
+		got[c.Name] = fmt.Sprintf("%s %q job=%v %s %d own=%v", c.State, c.End, c.Job != "", c.Workflow, c.Attempt, c.Own)
 	}
 	for name, want := range map[string]string{
-		"lint":   "passed success job=false  0 own=false",
-		"docs":   "pending in_progress job=false  0 own=false",
-		"deploy": "failed error job=false  0 own=false",
-		"build":  "passed success job=true CI 1 own=false",
-		"test":   "failed failure job=true CI 1 own=false",
+		"lint":   "passed \"\" job=false  0 own=false",
+		"docs":   "pending \"\" job=false  0 own=false",
+		"deploy": "failed \"\" job=false  0 own=false",
+		"build":  "passed \"\" job=true CI 1 own=false",
+		"test":   "failed \"\" job=true CI 1 own=false",
 	} {
 		if got[name] != want {
 			t.Errorf("%s: %s, want %s", name, got[name], want)
@@ -185,7 +185,7 @@ func TestHeldWorkflow(t *testing.T) {
 		t.Fatalf("%+v, %v", set, err)
 	}
 	c := set.Checks[0]
-	if c.Name != "CI" || c.State != codehost.CheckFailed || c.Conclusion != "action_required" || c.Job != "" || c.Own || c.URL == "" {
+	if c.Name != "CI" || c.State != codehost.CheckFailed || c.End != codehost.EndHeld || c.Job != "" || c.Own || c.URL == "" {
 		t.Errorf("%+v", c)
 	}
 	_, _, err = w.host.ChecksOf(ctx, w.shop, sha, tag)

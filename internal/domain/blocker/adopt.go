@@ -104,16 +104,15 @@ func (s *Service) closeAs(tx *db.Tx, r *row, blockerID string) error {
 	if err != nil || len(waiting) > 0 {
 		return err
 	}
-	text, err := AnswerText(tx, s.Ring, r.TaskID, r.RunID)
+	answers, err := Said(tx, s.Ring, r.TaskID, r.RunID)
 	if err != nil {
 		return err
 	}
+	more := loadText
 	if r.State == Withdrawn {
-		text += withdrawnText
-	} else {
-		text += loadText
+		more = withdrawnText
 	}
-	_, err = s.Tasks.Resume(tx, r.TaskID, r.RunID, text, false)
+	_, err = s.Tasks.Resume(tx, r.TaskID, r.RunID, answers.with(more), false)
 	return err
 }
 

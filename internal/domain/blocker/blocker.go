@@ -31,6 +31,9 @@ import (
 	"yardmaster/internal/seal"
 )
 
+// State is where a blocker stands.
+type State string
+
 // States of a blocker. All but Open are final.
 const (
 	Open      = "open"
@@ -40,8 +43,21 @@ const (
 	Expired   = "expired" // its task was cancelled
 )
 
-// MissingCredential is the kind of blocker that has a form.
-const MissingCredential = "missing_credential"
+// Values lists all.
+func (State) Values() []string { return []string{Open, Answered, Submitted, Withdrawn, Expired} }
+
+// Kind is what sort of thing only a person can give.
+type Kind string
+
+// Kinds of blockers. A form asks for a missing credential.
+const (
+	MissingCredential = "missing_credential"
+	MissingAccess     = "missing_access"
+	Decision          = "decision"
+)
+
+// Values lists all.
+func (Kind) Values() []string { return []string{MissingCredential, MissingAccess, Decision} }
 
 // Kinds of a field.
 const (
@@ -64,8 +80,8 @@ const linkPurpose = "blocker-fix"
 type Blocker struct {
 	_         struct{}   `doc:"What an agent waits for a person to give."`
 	ID        string     `json:"id" format:"uuid" doc:"id of the blocker"`
-	Kind      string     `json:"kind" enum:"missing_credential,missing_access,decision" doc:"what sort of thing is missing"`
-	State     string     `json:"state" enum:"open,answered,submitted,withdrawn,expired" doc:"expired: its task was cancelled before anybody answered"`
+	Kind      Kind       `json:"kind" doc:"what sort of thing is missing"`
+	State     State      `json:"state" doc:"expired: its task was cancelled before anybody answered"`
 	Question  string     `json:"question" example:"Which account of the payment provider is used in tests?" doc:"in the words of the agent"`
 	Repo      string     `json:"repo" doc:"owner/name"`
 	TaskID    string     `json:"task_id" format:"uuid" doc:"the task that is blocked"`
@@ -153,10 +169,10 @@ type Vault interface {
 type Tasks interface {
 	// Lock locks a task of tx.Account until tx ends.
 	Lock(tx *db.Tx, taskID string) error
-	// Resume lets a task go on. It wakes the task's live run with the text (unless
-	// empty), or releases the task if it is held for a blocker and release is true. It
+	// Resume lets a task go on. It wakes the task's live run with the word (unless its
+	// text is empty), or releases the task if it is held for a blocker and release is true. It
 	// returns Woken, Released, Recorded if it did neither, and "" if the task is over.
-	Resume(tx *db.Tx, taskID, runID, text string, release bool) (string, error)
+	Resume(tx *db.Tx, taskID, runID string, w Word, release bool) (string, error)
 	// LiveRun is the id of the live run of a task of tx.Account; empty: there is none.
 	LiveRun(tx *db.Tx, taskID string) (string, error)
 }

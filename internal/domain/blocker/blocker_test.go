@@ -439,9 +439,10 @@ func TestAnswersAreNoOracle(t *testing.T) {
 			t.Errorf("a right guess: %+v, %v; a wrong one: %+v, %v", right, err, wrong, failed)
 		}
 		f.write(func(tx *db.Tx) error {
-			text, err := AnswerText(tx, f.Ring, "task", "run")
-			if strings.Contains(text, "quoted") || !strings.Contains(text, masked) {
-				t.Errorf("what agents read is %q", text)
+			w, err := Said(tx, f.Ring, "task", "run")
+			if strings.Contains(w.Text, "quoted") || !strings.Contains(w.Text, masked) || len(w.Answers) != 2 ||
+				!strings.HasPrefix(w.Answers[0], "a person answers: ") {
+				t.Errorf("what agents read is %q, and what people see %q", w.Text, w.Answers)
 			}
 			return err
 		})

@@ -123,48 +123,65 @@ func (s *Service) finish(tx *db.Tx, r *row, state string, sealed *string) error 
 
 // closed is the answer of a call about a blocker, before fields are filled in.
 func closed(r *row, kind string) Closed {
-	return Closed{BlockerID: r.ID, State: r.State, Kind: kind, TaskID: r.TaskID, Landed: []string{}, Stanzas: []MCPStanza{}}
+	return Closed{BlockerID: r.ID, State: State(r.State), Kind: kind, TaskID: r.TaskID, Landed: []string{}, Stanzas: []MCPStanza{}}
 }
 
 // withdrawnText tells a run that a blocker was withdrawn.
 const withdrawnText = "A question of yours was withdrawn: nobody will answer it. " +
 	"Go on without it if you can, or say in your report what is missing."
 
-// AnswerText is the text that tells a run about the blockers of a task of tx.Account
-// that were answered or filled in: the questions, the answers, the names of values
-// but never a value, and the addresses of servers. It is empty if there are none. If
-// runID is not empty, it is about the blockers of that run alone.
-func AnswerText(tx *db.Tx, ring *seal.Keyring, taskID, runID string) (string, error) {
+// Word is what a run is told of its blockers: a text for its agent, and in it what people
+// said, for those who look on.
+type Word struct {
+	Text    string
+	Answers []string
+}
+
+// with is w with more for the agent alone.
+func (w Word) with(text string) Word { return Word{w.Text + text, w.Answers} }
+
+// say adds a line of a person.
+func (w *Word) say(line string) {
+	w.Text += "A person " + line + "\n"
+	w.Answers = append(w.Answers, "a person "+strings.ReplaceAll(line, "\n", " "))
+}
+
+// Said tells of the blockers of a task of tx.Account that were answered or filled in: the
+// questions, the answers, the names of values but never a value, and the addresses of
+// servers. It is empty if there are none. If runID is not empty, it is about the blockers
+// of that run alone.
+func Said(tx *db.Tx, ring *seal.Keyring, taskID, runID string) (all Word, err error) {
 	rows, err := answeredOf.All(tx, tx.Account, taskID, runID)
-	if err != nil || len(rows) == 0 {
-		return "", err
+	if err != nil {
+		return all, err
 	}
 	var parts []string
 	for i := range rows {
-		var b strings.Builder
-		if err := writeAnswer(tx, ring, &b, &rows[i]); err != nil {
-			return "", err
+		w, err := said(tx, ring, &rows[i])
+		if err != nil {
+			return Word{}, err
 		}
-		if part := b.String(); !slices.Contains(parts, part) { // two runs may have asked the same
-			parts = append(parts, part)
+		if !slices.Contains(parts, w.Text) { // two runs may have asked the same
+			parts = append(parts, w.Text)
+			all = Word{all.Text + w.Text, append(all.Answers, w.Answers...)}
 		}
 	}
-	return strings.Join(parts, ""), nil
+	return all, nil
 }
 
-// writeAnswer writes the part of AnswerText about one blocker.
-func writeAnswer(tx *db.Tx, ring *seal.Keyring, b *strings.Builder, r *row) error {
-	fmt.Fprintf(b, "You asked: %s\n", strings.Join(strings.Fields(r.Question), " "))
+// said is the part of Said about one blocker.
+func said(tx *db.Tx, ring *seal.Keyring, r *row) (w Word, err error) {
+	w.Text = fmt.Sprintf("You asked: %s\n", strings.Join(strings.Fields(r.Question), " "))
 	if r.Answer != nil {
 		text, err := ring.Unseal(answerPurpose(tx.Account, r.ID), *r.Answer)
 		if err != nil {
-			return fmt.Errorf("answer of blocker %s: %w", r.ID, err)
+			return w, fmt.Errorf("answer of blocker %s: %w", r.ID, err)
 		}
-		fmt.Fprintf(b, "A person answers: %s\n", text)
+		w.say("answers: " + string(text))
 	}
 	fields, err := fieldsOf.All(tx, tx.Account, r.ID)
 	if err != nil {
-		return err
+		return w, err
 	}
 	var names []string
 	for _, f := range fields {
@@ -178,7 +195,7 @@ func writeAnswer(tx *db.Tx, ring *seal.Keyring, b *strings.Builder, r *row) erro
 		names = append(names, name)
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(b, "A person has put these into the vault: %s.\n", strings.Join(names, ", "))
+		w.say("has put these into the vault: " + strings.Join(names, ", ") + ".")
 	}
 	for _, f := range fields {
 		if f.URL == nil || f.Transport == nil {
@@ -186,13 +203,13 @@ func writeAnswer(tx *db.Tx, ring *seal.Keyring, b *strings.Builder, r *row) erro
 		}
 		u, err := url.Parse(*f.URL)
 		if err != nil {
-			return fmt.Errorf("address of %s in blocker %s: %w", f.Name, r.ID, err)
+			return w, fmt.Errorf("address of %s in blocker %s: %w", f.Name, r.ID, err)
 		}
-		fmt.Fprintf(b, "The MCP server %s (transport %s) is %s. "+
+		w.Text += fmt.Sprintf("The MCP server %s (transport %s) is %s. "+
 			"You reach it at $YARDMASTER_SECRETS_URL/%s%s, without a credential: its token is added on the way.\n",
 			strings.TrimPrefix(f.Name, mcpPrefix), *f.Transport, u, hostOf(u), u.RequestURI())
 	}
-	return nil
+	return w, nil
 }
 
 // hostOf is the host of a server in the form of Value.Host.
@@ -210,15 +227,15 @@ func (s *Service) resume(tx *db.Tx, r *row) (Closed, error) {
 	if err != nil {
 		return out, err
 	}
-	answers, err := AnswerText(tx, s.Ring, r.TaskID, r.RunID)
+	answers, err := Said(tx, s.Ring, r.TaskID, r.RunID)
 	if err != nil {
 		return out, err
 	}
-	text := answers + loadText
+	word := answers.with(loadText)
 	if len(waiting) > 0 {
-		text = "" // the task waits for more
+		word = Word{} // the task waits for more
 	}
-	effect, err := s.Tasks.Resume(tx, r.TaskID, r.RunID, text, text != "")
+	effect, err := s.Tasks.Resume(tx, r.TaskID, r.RunID, word, word.Text != "")
 	switch {
 	case err != nil:
 		return out, err
@@ -228,7 +245,7 @@ func (s *Service) resume(tx *db.Tx, r *row) (Closed, error) {
 	}
 	askID, err := s.Asks.File(tx, FollowUp{
 		BlockerID: r.ID, TaskID: r.TaskID, RunID: r.RunID, RepoID: r.RepoID, Title: "Go on with what a blocker stopped",
-		Body: answers + "\nThe task that asked, " + r.TaskID + ", has moved on. Decide what of its work is left.\n",
+		Body: answers.Text + "\nThe task that asked, " + r.TaskID + ", has moved on. Decide what of its work is left.\n",
 	})
 	if err != nil {
 		return out, err

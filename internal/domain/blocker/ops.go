@@ -141,7 +141,7 @@ func (s *Service) fields(tx *db.Tx, r *row) ([]FormField, error) {
 // wire is a blocker as the actor of tx sees it.
 func (s *Service) wire(tx *db.Tx, r *row) (Blocker, error) {
 	b := Blocker{
-		ID: r.ID, Kind: r.Kind, State: r.State, Question: r.Question, TaskID: r.TaskID, RunID: r.RunID,
+		ID: r.ID, Kind: Kind(r.Kind), State: State(r.State), Question: r.Question, TaskID: r.TaskID, RunID: r.RunID,
 		CreatedAt: r.CreatedAt, ClosedAt: r.ClosedAt, ClosedBy: r.ClosedBy,
 	}
 	var err error
@@ -249,7 +249,7 @@ type answerIn struct {
 type Closed struct {
 	_         struct{}    `doc:"What a call did to a blocker, and what goes on because of it."`
 	BlockerID string      `json:"blocker_id" format:"uuid" doc:"id of the blocker"`
-	State     string      `json:"state" enum:"open,answered,submitted,withdrawn,expired" example:"answered" doc:"its state after the call; still open while fields are missing"`
+	State     State       `json:"state" example:"answered" doc:"its state after the call; still open while fields are missing"`
 	Kind      string      `json:"kind" enum:"woken,released,filed,recorded" doc:"woken: the live run of the task was told, and a parked one goes on; released: the held task is in the queue again with all its tries; filed: the task is over, and an ask was filed about what is left; recorded: kept for the task, which waits for more, or is in the queue and is told when it starts"`
 	TaskID    string      `json:"task_id" format:"uuid" doc:"the task that was blocked"`
 	AskID     *string     `json:"ask_id" format:"uuid" example:"null" doc:"the ask that was filed; null unless kind is filed"`
@@ -320,11 +320,11 @@ func (s *Service) withdraw(ctx context.Context, in blockerIn) (out Closed, err e
 		// A run that waits is told to go on, with the answers to its other blockers. A
 		// held task is released only if there are such answers.
 		if len(waiting) == 0 {
-			answers, err := AnswerText(tx, s.Ring, r.TaskID, r.RunID)
+			answers, err := Said(tx, s.Ring, r.TaskID, r.RunID)
 			if err != nil {
 				return err
 			}
-			effect, err := s.Tasks.Resume(tx, r.TaskID, r.RunID, answers+withdrawnText, answers != "")
+			effect, err := s.Tasks.Resume(tx, r.TaskID, r.RunID, answers.with(withdrawnText), answers.Text != "")
 			if err != nil {
 				return err
 			}
@@ -339,8 +339,8 @@ func (s *Service) withdraw(ctx context.Context, in blockerIn) (out Closed, err e
 type Spec struct {
 	_         struct{}    `doc:"The form of a blocker, with what it is for."`
 	BlockerID string      `json:"blocker_id" format:"uuid" doc:"id of the blocker"`
-	Kind      string      `json:"kind" enum:"missing_credential,missing_access,decision" doc:"what sort of thing is missing"`
-	State     string      `json:"state" enum:"open,answered,submitted,withdrawn,expired" doc:"expired: its task was cancelled before anybody answered"`
+	Kind      Kind        `json:"kind" doc:"what sort of thing is missing"`
+	State     State       `json:"state" doc:"expired: its task was cancelled before anybody answered"`
 	Question  string      `json:"question" example:"Which account of the payment provider is used in tests?" doc:"in the words of the agent"`
 	Repo      string      `json:"repo" doc:"owner/name"`
 	Fields    []FormField `json:"fields" doc:"what is to be filled in; empty unless a credential is missing"`
@@ -377,7 +377,7 @@ func (s *Service) specOf(tx *db.Tx, r *row) (Spec, error) {
 		return Spec{}, err
 	}
 	fields, err := s.fields(tx, r)
-	return Spec{BlockerID: r.ID, Kind: r.Kind, State: r.State, Question: r.Question, Repo: repo, Fields: fields}, err
+	return Spec{BlockerID: r.ID, Kind: Kind(r.Kind), State: State(r.State), Question: r.Question, Repo: repo, Fields: fields}, err
 }
 
 type submitIn struct {

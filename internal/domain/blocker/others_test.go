@@ -36,11 +36,11 @@ func (others) Lock(tx *db.Tx, taskID string) error {
 	return err
 }
 
-func (o others) Resume(_ *db.Tx, _, runID, word string, release bool) (string, error) {
+func (o others) Resume(_ *db.Tx, _, runID string, w Word, release bool) (string, error) {
 	o.f.mu.Lock()
 	defer o.f.mu.Unlock()
 	o.f.resumed = append(o.f.resumed, runID)
-	o.f.words, o.f.released = append(o.f.words, word), release
+	o.f.words, o.f.released = append(o.f.words, w.Text), release
 	return o.f.how, nil
 }
 

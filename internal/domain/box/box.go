@@ -53,12 +53,18 @@ const (
 	offlineAfter = 90 * time.Second
 )
 
+// Target is whose work a box takes.
+type Target string
+
 // The targets of a box's owner: whose work the box takes.
 const (
 	Shared = "shared" // every account's
 	Org    = "org"    // one account's
 	User   = "user"   // the work of one member, here and wherever the member has agreed
 )
+
+// Values lists all.
+func (Target) Values() []string { return []string{Shared, Org, User} }
 
 // The lifetimes of enrollments and credentials.
 const (
@@ -98,7 +104,7 @@ type Holds = map[string][]string
 // BoxOwner says whose work a box takes. ID is nil when the box is shared.
 type BoxOwner struct {
 	_      struct{} `doc:"Whose work a box takes."`
-	Target string   `json:"target" enum:"shared,org,user" example:"org" doc:"shared: every account's; org: this account's; user: what one member asked for"`
+	Target Target   `json:"target" example:"org" doc:"shared: every account's; org: this account's; user: what one member asked for"`
 	ID     *string  `json:"id" format:"uuid" doc:"the account or user; null when it is shared"`
 }
 

@@ -283,7 +283,7 @@ func (s *Service) own(tx *db.Tx, r *row, target string, owner *string) error {
 
 type ownerIn struct {
 	ID     string `json:"id" format:"uuid" doc:"id of the box"`
-	Target string `json:"target" enum:"shared,org,user" doc:"whose work it takes: every account's, this account's, or what one member asked for here"`
+	Target Target `json:"target" doc:"whose work it takes: every account's, this account's, or what one member asked for here"`
 	Owner  string `json:"owner_id,omitempty" format:"uuid" doc:"id of the member, for user; for org this account, and may be left out"`
 }
 
@@ -299,7 +299,7 @@ func (s *Service) setOwner(ctx context.Context, in ownerIn) (out Box, err error)
 		if r.State == Revoked {
 			return alreadyRevoked()
 		}
-		owner, err := s.owner(tx, in.Target, in.Owner)
+		owner, err := s.owner(tx, string(in.Target), in.Owner)
 		if err != nil {
 			return err
 		}
@@ -309,7 +309,7 @@ func (s *Service) setOwner(ctx context.Context, in ownerIn) (out Box, err error)
 				return err
 			}
 			r.Asked = nil
-			err = ownerSetEvent.Record(tx, event.Subject{ID: r.ID}, ownerData{ID: owner, Target: in.Target})
+			err = ownerSetEvent.Record(tx, event.Subject{ID: r.ID}, ownerData{ID: owner, Target: string(in.Target)})
 		case in.Target == User && in.Owner != policy.From(ctx).UserID:
 			if _, err := deleteAsks.Exec(tx, r.ID); err != nil { // the new one takes the place of any before
 				return err
@@ -321,7 +321,7 @@ func (s *Service) setOwner(ctx context.Context, in ownerIn) (out Box, err error)
 			r.Asked = owner
 			err = OwnerAsked.Record(tx, event.Subject{ID: r.ID}, askedData{UserID: in.Owner})
 		default:
-			err = s.own(tx, &r, in.Target, owner)
+			err = s.own(tx, &r, string(in.Target), owner)
 		}
 		out = r.wire(tx.Now)
 		return err

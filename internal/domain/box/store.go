@@ -380,7 +380,7 @@ func unrevoked(tx *db.Tx, ids []string) ([]row, error) {
 // wire returns the box as clients see it at now.
 func (r row) wire(now time.Time) Box {
 	out := Box{
-		ID: r.ID, Name: r.Name, Owner: BoxOwner{Target: r.OwnerTarget, ID: r.OwnerID}, State: r.State,
+		ID: r.ID, Name: r.Name, Owner: BoxOwner{Target: Target(r.OwnerTarget), ID: r.OwnerID}, State: r.State,
 		Presence: Presence{Status: presenceAt(r.Presence, r.LastBeatAt, now), LastBeat: r.LastBeatAt, Active: r.Active, Version: r.Version},
 		Slots:    r.Slots, Labels: r.Labels.V, Isolation: r.Isolation.V, Holds: r.IsolationHolds.V,
 		Capabilities: make([]Agent, len(r.Agents.V)), OS: r.OS, Arch: r.Arch, Briefing: r.Briefing,

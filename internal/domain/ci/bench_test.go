@@ -232,9 +232,9 @@ func (b *bench) ends(sha, name, log string) {
 		})
 	}
 	c := &b.sets[sha][at]
-	c.State, c.Conclusion = codehost.CheckPassed, "success"
+	c.State = codehost.CheckPassed
 	if log != "" {
-		c.State, c.Conclusion, b.logs[c.Job] = codehost.CheckFailed, "failure", log
+		c.State, b.logs[c.Job] = codehost.CheckFailed, log
 	}
 	if name == "status" {
 		c.Job, c.Source = "", "status"

@@ -57,8 +57,7 @@ func endOf(ends []endRow, c checkRow) (endRow, bool) {
 func (s *Service) record(tx *db.Tx, h headRow, set codehost.CheckSet, logs map[string]string) error {
 	mended := false
 	for _, c := range set.Checks {
-		if c.Own || c.Job == "" || c.State == codehost.CheckPending || c.Conclusion == "skipped" || c.Conclusion == "neutral" ||
-			c.Conclusion == actionRequired {
+		if c.Own || c.Job == "" || c.State == codehost.CheckPending || c.End == codehost.EndLeftOut || c.End == codehost.EndHeld {
 			continue
 		}
 		at := tx.Now
@@ -70,7 +69,7 @@ func (s *Service) record(tx *db.Tx, h headRow, set codehost.CheckSet, logs map[s
 			BaseRef: h.BaseRef, PRID: h.PRID, Passed: c.State == codehost.CheckPassed, At: db.Micros(at),
 		}
 		if !a.Passed {
-			f := flake.Read(flake.Job{Repo: h.RepoID, Name: c.Name, Conclusion: c.Conclusion, Log: logs[c.Source+"/"+c.Name]})
+			f := flake.Read(flake.Job{Repo: h.RepoID, Name: c.Name, End: c.End, Log: logs[c.Source+"/"+c.Name]})
 			a.Class, a.Prints.V, a.Excerpt = string(f.Class), f.Prints, f.Excerpt()
 		} else {
 			a.Prints.V = []flake.Print{}

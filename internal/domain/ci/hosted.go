@@ -190,7 +190,7 @@ func AtHost(tx *db.Tx, repoID, sha string) (HostFailure, bool, error) {
 	judged, err := endsOf.All(tx, repoID, sha)
 	var f HostFailure
 	for _, c := range rows {
-		if c.State != codehost.CheckFailed || c.Own || c.Conclusion == actionRequired {
+		if c.State != codehost.CheckFailed || c.Own || c.Conclusion == codehost.EndHeld {
 			continue
 		}
 		e, ok := endOf(judged, c)
@@ -367,9 +367,6 @@ func readLog(ctx context.Context, forge codehost.Forge, r repo.Ref, job string) 
 	return text, err
 }
 
-// actionRequired is the conclusion of a check that waits for a person to let it run.
-const actionRequired = "action_required"
-
 // standing is what the checks of a commit say together.
 type standing struct{ result, hold, why string }
 
@@ -386,7 +383,7 @@ func verdict(checks []checkRow, judged []endRow, rules codehost.BranchRules, ear
 		}
 		counted++
 		if !c.Required && len(rules.Required) > 0 {
-			if c.Conclusion == actionRequired && c.State == codehost.CheckFailed {
+			if c.Conclusion == codehost.EndHeld && c.State == codehost.CheckFailed {
 				kept = append(kept, c.Name) // a required check may be among its jobs
 			}
 			continue
@@ -396,7 +393,7 @@ func verdict(checks []checkRow, judged []endRow, rules codehost.BranchRules, ear
 		case c.State == codehost.CheckPending:
 			pending = append(pending, c.Name)
 		case c.State != codehost.CheckFailed:
-		case c.Conclusion == actionRequired:
+		case c.Conclusion == codehost.EndHeld:
 			held[HoldApproval] = append(held[HoldApproval], c.Name)
 		case e.Verdict == string(flake.Rerun) || e.Verdict == verdictWaits:
 			again = append(again, c.Name)
@@ -460,7 +457,7 @@ func store(tx *db.Tx, h headRow, set codehost.CheckSet, rules codehost.BranchRul
 	for _, c := range set.Checks {
 		a := checkRow{
 			RepoID: h.RepoID, SHA: h.SHA, Source: c.Source, Name: c.Name, HostID: c.ID, Own: c.Own, State: c.State,
-			Conclusion: c.Conclusion, Job: c.Job, Workflow: c.Workflow, Attempt: int64(c.Attempt), URL: c.URL,
+			Conclusion: c.End, Job: c.Job, Workflow: c.Workflow, Attempt: int64(c.Attempt), URL: c.URL,
 			StartedAt: c.StartedAt, EndedAt: c.EndedAt,
 			Required: slices.ContainsFunc(rules.Required, func(m codehost.RequiredCheck) bool { return meets(m, c.Name, c.Source) }),
 		}

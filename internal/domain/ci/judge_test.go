@@ -319,7 +319,7 @@ func TestHeldForPeople(t *testing.T) {
 		b.rules.Required = nil
 		b.head(commit(2))
 		b.ends(commit(2), "test", "x")
-		b.sets[commit(2)][0].Conclusion = actionRequired
+		b.sets[commit(2)][0].End = codehost.EndHeld
 		b.pass(time.Second)
 		b.wants(commit(2), HostPending, HoldApproval)
 		if _, ok := b.failure(commit(2)); ok {
@@ -422,7 +422,7 @@ func TestHeldWorkflowBesideRequired(t *testing.T) {
 		b.rules.Required = []codehost.RequiredCheck{{Name: "build"}}
 		b.head(commit(1))
 		b.sets[commit(1)] = []codehost.HostCheck{{
-			ID: "workflow1", Name: "CI", Source: "workflow", State: codehost.CheckFailed, Conclusion: actionRequired,
+			ID: "workflow1", Name: "CI", Source: "workflow", State: codehost.CheckFailed, End: codehost.EndHeld,
 		}}
 		b.pass(time.Minute)
 		b.wants(commit(1), HostPending, HoldApproval)

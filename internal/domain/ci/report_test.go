@@ -230,7 +230,7 @@ func TestOwnCheckIsNoHostCheck(t *testing.T) {
 		b.wants(commit(1), HostNone, "")
 		b.head(commit(2))
 		b.sets[commit(2)] = []codehost.HostCheck{{
-			ID: "2", Name: CheckName, Source: "7", Own: true, State: codehost.CheckFailed, Conclusion: "failure", Job: "2",
+			ID: "2", Name: CheckName, Source: "7", Own: true, State: codehost.CheckFailed, Job: "2",
 		}}
 		b.pass(time.Minute)
 		b.wants(commit(2), HostNone, "")

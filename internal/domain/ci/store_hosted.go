@@ -3,6 +3,7 @@ package ci
 import (
 	"time"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
 )
@@ -33,7 +34,7 @@ type checkRow struct {
 	Own        bool
 	Required   bool
 	State      string
-	Conclusion string
+	Conclusion codehost.CheckEnd
 	Job        string
 	Workflow   string
 	Attempt    int64

@@ -75,7 +75,7 @@ func everything() (in createIn) {
 	in.Name = "Everything"
 	for _, from := range sources() {
 		for _, kind := range from.kinds {
-			in.Widgets = append(in.Widgets, widgetIn{Kind: kind, Source: from.name})
+			in.Widgets = append(in.Widgets, widgetIn{Kind: Kind(kind), Source: from.name})
 		}
 	}
 	in.Widgets = append(in.Widgets, widgetIn{Kind: Markdown, Text: "**hello**"})
@@ -136,7 +136,7 @@ func TestReaderSeesWhatTheyMay(t *testing.T) {
 }
 
 // empty tells whether the account of these tests has nothing for a widget to show.
-func empty(source, kind string) bool {
+func empty(source string, kind Kind) bool {
 	return kind == Feed && source == "waiting" || kind == Table && slices.Contains([]string{"checks_ended", "sessions"}, source)
 }
 

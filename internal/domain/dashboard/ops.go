@@ -85,7 +85,7 @@ type Head struct {
 type Widget struct {
 	_      struct{} `doc:"A widget of a board, and what it shows." schema:"DashboardWidget"`
 	ID     string   `json:"id" format:"uuid" doc:"id of the widget"`
-	Kind   string   `json:"kind" enum:"stat,series,table,feed,markdown" doc:"how it shows it"`
+	Kind   Kind     `json:"kind" doc:"how it shows it"`
 	Title  *string  `json:"title" example:"Merged this week" doc:"heading; null: its source names it"`
 	Source *string  `json:"source" example:"pulls_merged" doc:"what it shows; null for markdown"`
 	Window *string  `json:"window" example:"7d" doc:"how far it looks back; null: it is as of now"`
@@ -134,7 +134,8 @@ func (s *Service) show(tx *db.Tx, r row) (Board, error) {
 	}
 	for _, w := range rows {
 		v := w.Spec.V
-		one := Widget{ID: w.ID, Kind: v.Kind, Title: text(v.Title), Source: text(v.Source), Window: text(v.Window), Text: text(v.Text)}
+		one := Widget{ID: w.ID, Kind: Kind(v.Kind), Title: text(v.Title), Source: text(v.Source), Window: text(v.Window),
+			Text: text(v.Text)}
 		if v.RepoID != "" {
 			name, err := s.Repos.Name(tx, v.RepoID)
 			if err != nil {

@@ -12,6 +12,9 @@ import (
 	"yardmaster/internal/policy"
 )
 
+// Kind is how a widget shows it.
+type Kind string
+
 // Kinds of widgets.
 const (
 	Stat     = "stat"     // one number
@@ -20,6 +23,9 @@ const (
 	Feed     = "feed"     // the things themselves, the newest first
 	Markdown = "markdown" // a text
 )
+
+// Values lists all.
+func (Kind) Values() []string { return []string{Stat, Series, Table, Feed, Markdown} }
 
 // Spec is what a widget shows, as it is stored.
 type Spec struct {
@@ -93,7 +99,7 @@ func window(name string) (long, width time.Duration) {
 // widgetIn is a widget as callers describe it.
 type widgetIn struct {
 	_      struct{} `doc:"A widget to make." schema:"DashboardWidgetSpec"`
-	Kind   string   `json:"kind" enum:"stat,series,table,feed,markdown" doc:"stat: one number; series: over time; table: by repository; feed: the newest things; markdown: a text"`
+	Kind   Kind     `json:"kind" doc:"stat: one number; series: over time; table: by repository; feed: the newest things; markdown: a text"`
 	Title  string   `json:"title,omitempty" maxLength:"120" example:"Merged this week" doc:"heading; its source names it unless sent"`
 	Source string   `json:"source,omitempty" enum:"pulls_merged,pulls_ended,pulls_open,tasks_filed,tasks_ended,tasks_failed,tasks_running,checks_ended,boxes_online,sessions,cost,waiting,health" doc:"what it shows; none for markdown. _ended are rates: how many of d went well"`
 	Window string   `json:"window,omitempty" enum:"1h,24h,7d,30d,90d" doc:"how far it looks back; 7d unless sent, and none for what is as of now"`
@@ -106,7 +112,7 @@ func (s *Service) spec(tx *db.Tx, at int, in widgetIn) (out Spec, err error) {
 	wrong := func(field, text string) (Spec, error) {
 		return Spec{}, fault.Field(fmt.Sprintf("widgets.%d.%s", at, field), text)
 	}
-	out = Spec{Kind: in.Kind, Title: strings.TrimSpace(in.Title)}
+	out = Spec{Kind: string(in.Kind), Title: strings.TrimSpace(in.Title)}
 	if strings.ContainsAny(out.Title, "\r\n") {
 		return wrong("title", "must be one line")
 	}
@@ -128,14 +134,14 @@ func (s *Service) spec(tx *db.Tx, at int, in widgetIn) (out Spec, err error) {
 	switch {
 	case !ok:
 		return wrong("source", "is required")
-	case !slices.Contains(from.kinds, in.Kind):
+	case !slices.Contains(from.kinds, string(in.Kind)):
 		return wrong("kind", "must be one of "+strings.Join(from.kinds, ", ")+" for "+from.name)
 	case in.Text != "":
 		return wrong("text", "is for markdown")
 	case from.now && in.Window != "":
 		return wrong("window", "is not for "+from.name+", which is as of now")
 	case in.Repo != "" && (from.what == "" || in.Kind == Feed):
-		return wrong("repo", "does not narrow "+from.name+" as a "+in.Kind)
+		return wrong("repo", "does not narrow "+from.name+" as a "+string(in.Kind))
 	}
 	out.Source, out.Window = from.name, in.Window
 	if !from.now && out.Window == "" {

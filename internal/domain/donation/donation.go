@@ -65,12 +65,18 @@ const (
 // Values lists both targets.
 func (Target) Values() []string { return []string{string(Project), string(Pool)} }
 
+// Why is why a gift is parked.
+type Why string
+
 // Why a gift is parked.
 const (
 	Cancelled = "cancelled" // by the account that gave it
 	Declined  = "declined"  // by the account that it was for
 	Gone      = "gone"      // its key was deleted, or its box revoked
 )
+
+// Values lists all.
+func (Why) Values() []string { return []string{Cancelled, Declined, Gone} }
 
 // Model is a model of a provider.
 type Model struct {
@@ -95,7 +101,7 @@ type Donation struct {
 	Calls      int64      `json:"calls" doc:"calls of models over it"`
 	Serves     bool       `json:"serves" doc:"whether it is of use now: it is active, its target takes gifts, and something is left"`
 	State      State      `json:"state" doc:"parked: over"`
-	ParkedWhy  *string    `json:"parked_why" enum:"cancelled,declined,gone" example:"null" doc:"cancelled by the giver, declined by the recipient, or the key or box is gone; null: active"`
+	ParkedWhy  *Why       `json:"parked_why" example:"null" doc:"cancelled by the giver, declined by the recipient, or the key or box is gone; null: active"`
 	GivenBy    string     `json:"given_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who gave it"`
 	CreatedAt  time.Time  `json:"created_at" doc:"when it was given"`
 	ParkedAt   *time.Time `json:"parked_at" example:"null" doc:"null: it is active"`

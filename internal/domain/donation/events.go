@@ -19,7 +19,7 @@ type (
 	}
 	parkedData struct {
 		giftData
-		Why string `json:"why" enum:"cancelled,declined,gone" doc:"cancelled by the giver, declined by the recipient, or what it was made of is gone"`
+		Why Why `json:"why" doc:"cancelled by the giver, declined by the recipient, or what it was made of is gone"`
 	}
 	modelData struct {
 		giftData
@@ -78,5 +78,5 @@ func end(tx *db.Tx, r *row, why string) (bool, error) {
 	if err := Ended.Send(tx, r.ID); err != nil {
 		return false, err
 	}
-	return true, record(tx, parkedEvent, r, parkedData{about(r), why}, why)
+	return true, record(tx, parkedEvent, r, parkedData{about(r), Why(why)}, why)
 }

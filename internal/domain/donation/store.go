@@ -174,7 +174,7 @@ func (r row) wire() Donation {
 	out := Donation{
 		ID: r.ID, Kind: r.Kind, Target: Pool, KeyID: r.KeyID, BoxID: r.BoxID, USD: money.DollarsOrNone(r.Micros),
 		UsedUSD: money.Dollars(r.Spent), LeftUSD: money.DollarsOrNone(r.left()), Calls: r.Calls, Serves: r.serves(), State: r.state(),
-		ParkedWhy: r.ParkedWhy, GivenBy: r.GivenBy, CreatedAt: r.CreatedAt, ParkedAt: r.ParkedAt,
+		ParkedWhy: (*Why)(r.ParkedWhy), GivenBy: r.GivenBy, CreatedAt: r.CreatedAt, ParkedAt: r.ParkedAt,
 	}
 	if r.RepoID != nil {
 		name := r.fullName()

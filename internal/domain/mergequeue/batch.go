@@ -271,7 +271,7 @@ func (s *Service) judge(ctx context.Context, b batchRow) (again bool, err error)
 // verdict tells whether a failed candidate is made and checked once more: its failure may
 // come and go.
 func (s *Service) verdict(ctx context.Context, r repo.Ref, b batchRow, got Result) (*flake.Failure, bool, error) {
-	f := flake.Read(flake.Job{Repo: r.ID, Name: "check", Conclusion: "failure", Log: got.Log})
+	f := flake.Read(flake.Job{Repo: r.ID, Name: "check", Log: got.Log})
 	c := flake.Case{Failure: &f, Reruns: int(b.Try - 1)}
 	if len(b.Prints.V) > 0 {
 		c.Before = &flake.Failure{Prints: b.Prints.V}

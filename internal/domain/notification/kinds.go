@@ -57,6 +57,12 @@ var kinds = []kind{
 	{name: Digest, doc: "What happened, daily and weekly.", on: []string{Email}},
 }
 
+// Kind is what sort of thing a notification of the inbox is.
+type Kind string
+
+// Values lists the kinds that the inbox has: all but the digest, which is sent alone.
+func (Kind) Values() []string { return Kinds()[:len(kinds)-1] }
+
 // Kinds lists the names of all kinds.
 func Kinds() []string {
 	out := make([]string, len(kinds))

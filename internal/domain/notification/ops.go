@@ -20,7 +20,7 @@ func (s *Service) Ops() []op.Op {
 	return append([]op.Op{
 		op.New(op.Row{ID: "notification.list", Method: "GET", Path: "/v1/notifications", Group: group, Rule: mine,
 			Paging: &op.Paging{Default: 25, Max: 100, Filters: map[string][]string{
-				"state": {"unread", "all", "archived"}, "kind": Kinds()[:len(kinds)-1]}},
+				"state": {"unread", "all", "archived"}, "kind": Kind("").Values()}},
 			Summary: "The caller's inbox, what changed last first",
 			Doc: "Without a filter: what is not archived. What is unread and about one subject is one row with a count. " +
 				"A row is settled when nobody has to look any more, say because somebody has decided."}, s.list),
@@ -54,7 +54,7 @@ func (s *Service) Ops() []op.Op {
 type Notification struct {
 	_          struct{}   `doc:"Something that concerns the caller." schema:"Notification"`
 	ID         string     `json:"id" format:"uuid" doc:"id of the notification"`
-	Kind       string     `json:"kind" enum:"approval,blocker,escalation,task_done,task_failed,plan,spending,box,connection" doc:"what sort of thing it is; prefs_list says what each means"`
+	Kind       Kind       `json:"kind" doc:"what sort of thing it is; prefs_list says what each means"`
 	Urgent     bool       `json:"urgent" doc:"quiet hours do not hold it back"`
 	Title      string     `json:"title" doc:"one line; it may hold text of agents and strangers"`
 	Text       string     `json:"text" example:"The checks failed three times." doc:"some lines; empty: the title says all"`
@@ -73,7 +73,8 @@ type Notification struct {
 func (s *Service) wire(r row) Notification {
 	k, _ := kindOf(r.Kind)
 	return Notification{
-		ID: r.ID, Kind: r.Kind, Urgent: k.urgent, Title: r.Title, Text: r.Text, Repo: db.NullText(r.Repo), Noun: r.Noun, Subject: r.Subject,
+		ID: r.ID, Kind: Kind(r.Kind), Urgent: k.urgent, Title: r.Title, Text: r.Text, Repo: db.NullText(r.Repo),
+		Noun: r.Noun, Subject: r.Subject,
 		URL: s.address(r.Path), Count: r.Count, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ReadAt: r.ReadAt, ArchivedAt: r.ArchivedAt,
 		SettledAt: r.SettledAt,
 	}

@@ -14,12 +14,12 @@ var audience = event.Audience(policy.ReadBilling)
 // The data of events.
 type (
 	begunData struct {
-		Kind     string `json:"kind" enum:"seats,oss_donor" doc:"what is to be paid for"`
-		Quantity int64  `json:"quantity" doc:"how many"`
+		Kind     Kind  `json:"kind" doc:"what is to be paid for"`
+		Quantity int64 `json:"quantity" doc:"how many"`
 	}
 	subscriptionData struct {
-		Kind      string     `json:"kind" enum:"seats,oss_donor" doc:"what is paid for"`
-		Status    string     `json:"status" enum:"incomplete,incomplete_expired,trialing,active,past_due,unpaid,canceled,paused" doc:"in Stripe's words"`
+		Kind      Kind       `json:"kind" doc:"what is paid for"`
+		Status    Status     `json:"status" doc:"in Stripe's words"`
 		Quantity  int64      `json:"quantity" doc:"how many are subscribed to"`
 		Seats     int64      `json:"seats" doc:"how many count now; 0 of a donor"`
 		InForce   bool       `json:"in_force" doc:"whether it counts"`
@@ -27,7 +27,7 @@ type (
 		CancelsAt *time.Time `json:"cancels_at" doc:"when it ends by itself; null: it goes on"`
 	}
 	graceData struct {
-		Kind   string    `json:"kind" enum:"seats,oss_donor" doc:"what is paid for"`
+		Kind   Kind      `json:"kind" doc:"what is paid for"`
 		EndsAt time.Time `json:"ends_at" doc:"from when on it does not count, unless something is paid"`
 	}
 	planData struct {

@@ -97,7 +97,7 @@ func (s *Service) warn(tx *db.Tx, rows []subscription) error {
 		if _, err := putSubscription.Exec(tx, r); err != nil {
 			return err
 		}
-		if err := GraceEndsEvent.Record(tx, event.Subject{ID: r.ID}, graceData{Kind: r.Kind, EndsAt: ends}); err != nil {
+		if err := GraceEndsEvent.Record(tx, event.Subject{ID: r.ID}, graceData{Kind: Kind(r.Kind), EndsAt: ends}); err != nil {
 			return err
 		}
 	}

@@ -68,7 +68,7 @@ type Billing struct {
 type Payment struct {
 	_         struct{}   `doc:"How the server takes payment." schema:"BillingPayment"`
 	Provider  *string    `json:"provider" enum:"stripe" example:"stripe" doc:"null: the server takes none, and nothing has to be paid"`
-	Sells     []string   `json:"sells" enum:"seats,oss_donor" example:"[\"seats\"]" doc:"what can be paid for"`
+	Sells     []Kind     `json:"sells" example:"[\"seats\"]" doc:"what can be paid for"`
 	GraceDays int64      `json:"grace_days" example:"14" doc:"days for which a subscription stands whose payment failed"`
 	Customer  bool       `json:"customer" example:"true" doc:"whether there is something to look after in billing.portal"`
 	ReadAt    *time.Time `json:"read_at" doc:"when the provider was last read; null: never"`
@@ -79,8 +79,8 @@ type Payment struct {
 type Subscription struct {
 	_         struct{}   `doc:"What an account pays for, or has paid for." schema:"BillingSubscription"`
 	ID        string     `json:"id" example:"sub_1MowQVLkdIwHu7ixeRlqHVzs" doc:"its id at the provider"`
-	Kind      string     `json:"kind" enum:"seats,oss_donor" doc:"what is paid for"`
-	Status    string     `json:"status" enum:"incomplete,incomplete_expired,trialing,active,past_due,unpaid,canceled,paused" example:"active" doc:"in the provider's words"`
+	Kind      Kind       `json:"kind" doc:"what is paid for"`
+	Status    Status     `json:"status" example:"active" doc:"in the provider's words"`
 	Quantity  int64      `json:"quantity" example:"4" doc:"how many are subscribed to"`
 	Seats     int64      `json:"seats" example:"4" doc:"AI developers that it gives now"`
 	InForce   bool       `json:"in_force" example:"true" doc:"whether it counts"`
@@ -132,14 +132,14 @@ func (s *Service) billing(tx *db.Tx) (out Billing, err error) {
 
 // payment is how the server takes payment.
 func (s *Service) payment() Payment {
-	out := Payment{Sells: []string{}, GraceDays: int64(s.Grace / (24 * time.Hour))}
+	out := Payment{Sells: []Kind{}, GraceDays: int64(s.Grace / (24 * time.Hour))}
 	if s.Provider == nil {
 		return out
 	}
 	out.Provider = new("stripe")
 	for _, k := range []string{Seats, OSSDonor} {
 		if len(s.Prices[k]) > 0 {
-			out.Sells = append(out.Sells, k)
+			out.Sells = append(out.Sells, Kind(k))
 		}
 	}
 	return out
@@ -148,7 +148,7 @@ func (s *Service) payment() Payment {
 func (r subscription) wire(is standing) Subscription {
 	d := r.data(is)
 	out := Subscription{
-		ID: r.ID, Kind: r.Kind, Status: r.Status, Quantity: r.Quantity, Seats: d.Seats, InForce: is.inForce,
+		ID: r.ID, Kind: Kind(r.Kind), Status: Status(r.Status), Quantity: r.Quantity, Seats: d.Seats, InForce: is.inForce,
 		PaidUntil: r.PaidUntil, FailedAt: r.FailedAt, EndsAt: r.CancelsAt, CreatedAt: r.CreatedAt,
 	}
 	if is.inForce && is.seats != r.Quantity {
@@ -161,8 +161,8 @@ func (r subscription) wire(is standing) Subscription {
 }
 
 type checkoutIn struct {
-	Kind     string `json:"kind" enum:"seats,oss_donor" doc:"what is to be paid for"`
-	Quantity int64  `json:"quantity,omitempty" minimum:"1" maximum:"10000" example:"4" doc:"how many seats; 1 unless given, and of oss_donor always"`
+	Kind     Kind  `json:"kind" doc:"what is to be paid for"`
+	Quantity int64 `json:"quantity,omitempty" minimum:"1" maximum:"10000" example:"4" doc:"how many seats; 1 unless given, and of oss_donor always"`
 }
 
 // Page is a page at the provider.
@@ -173,8 +173,8 @@ type Page struct {
 }
 
 func (s *Service) checkout(ctx context.Context, in checkoutIn) (out Page, err error) {
-	if s.Provider == nil || len(s.Prices[in.Kind]) == 0 {
-		return out, s.notSold(in.Kind)
+	if s.Provider == nil || len(s.Prices[string(in.Kind)]) == 0 {
+		return out, s.notSold(string(in.Kind))
 	}
 	if in.Quantity = max(in.Quantity, 1); in.Kind == OSSDonor && in.Quantity > 1 {
 		return out, fault.Field("quantity", "must be 1 for oss_donor")
@@ -189,7 +189,7 @@ func (s *Service) checkout(ctx context.Context, in checkoutIn) (out Page, err er
 			return err
 		}
 		for _, r := range rows {
-			if r.Kind == in.Kind && r.Status != canceled && r.standing(tx.Now, s.Grace).inForce {
+			if r.Kind == string(in.Kind) && r.Status != canceled && r.standing(tx.Now, s.Grace).inForce {
 				return fault.Reason("already-subscribed", "The account has such a subscription. Change it in billing.portal.")
 			}
 		}
@@ -205,7 +205,7 @@ func (s *Service) checkout(ctx context.Context, in checkoutIn) (out Page, err er
 		}
 	}
 	page, err := s.Provider.Checkout(ctx, stripe.Order{
-		Customer: c.CustomerID, Account: account, Price: s.Prices[in.Kind][0], Quantity: in.Quantity, Back: s.back(),
+		Customer: c.CustomerID, Account: account, Price: s.Prices[string(in.Kind)][0], Quantity: in.Quantity, Back: s.back(),
 	})
 	if err != nil {
 		return out, refused(err)

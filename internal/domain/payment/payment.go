@@ -41,11 +41,17 @@ import (
 	"yardmaster/internal/stripe"
 )
 
+// Kind is what is paid for.
+type Kind string
+
 // Kinds of subscription.
 const (
 	Seats    = "seats"     // AI developers, each for a month or whatever its price says
 	OSSDonor = "oss_donor" // gifts of machines and model keys to open source
 )
+
+// Values lists both.
+func (Kind) Values() []string { return []string{Seats, OSSDonor} }
 
 // Provider takes payments. It is *stripe.Client.
 type Provider interface {

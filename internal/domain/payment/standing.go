@@ -7,7 +7,10 @@ import (
 	"yardmaster/internal/stripe"
 )
 
-// Statuses of subscriptions, in Stripe's words. With incomplete, incomplete_expired and paused
+// Status is what a subscription is, in Stripe's words.
+type Status string
+
+// Statuses of subscriptions. With incomplete, incomplete_expired and paused
 // nothing was paid; what Stripe may add counts as paused.
 const (
 	active   = "active"
@@ -18,8 +21,10 @@ const (
 	paused   = "paused"
 )
 
-// statuses are all that are known.
-var statuses = []string{"incomplete", "incomplete_expired", trialing, active, pastDue, unpaid, canceled, paused}
+// Values lists all that are known.
+func (Status) Values() []string {
+	return []string{"incomplete", "incomplete_expired", trialing, active, pastDue, unpaid, canceled, paused}
+}
 
 // subscription is one thing that an account pays for, or has paid for.
 type subscription struct {
@@ -76,7 +81,7 @@ func (r subscription) standing(now time.Time, grace time.Duration) (out standing
 func (r subscription) read(s stripe.Subscription, i stripe.Item, now time.Time) subscription {
 	was := r
 	r.Status, r.Quantity, r.CancelsAt, r.CreatedAt = s.Status, i.Quantity, s.CancelAt, s.Created
-	if !slices.Contains(statuses, s.Status) {
+	if !slices.Contains(Status("").Values(), s.Status) {
 		r.Status = paused
 	}
 	switch s.Status {
@@ -124,7 +129,8 @@ func (r subscription) warnDue(is standing, now time.Time) (ends time.Time, due b
 // data is what people are told of r.
 func (r subscription) data(is standing) subscriptionData {
 	out := subscriptionData{
-		Kind: r.Kind, Status: r.Status, Quantity: r.Quantity, InForce: is.inForce, FailedAt: r.FailedAt, CancelsAt: r.CancelsAt,
+		Kind: Kind(r.Kind), Status: Status(r.Status), Quantity: r.Quantity, InForce: is.inForce, FailedAt: r.FailedAt,
+		CancelsAt: r.CancelsAt,
 	}
 	if r.Kind == Seats {
 		out.Seats = is.seats

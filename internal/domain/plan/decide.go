@@ -33,7 +33,7 @@ type Approved struct {
 	_       struct{} `doc:"The approved plan, and the tasks that were minted."`
 	Kind    string   `json:"kind" enum:"approved,already_approved" doc:"already_approved: it had been, and nothing was minted"`
 	PlanID  string   `json:"plan_id" format:"uuid" doc:"id of the plan"`
-	Status  string   `json:"status" enum:"drafting,held,running,done,failed,cancelled" example:"running" doc:"state of the plan after the call"`
+	Status  Status   `json:"status" example:"running" doc:"state of the plan after the call"`
 	TaskIDs []string `json:"task_ids" format:"uuid" doc:"what the first approval minted"`
 }
 
@@ -43,7 +43,7 @@ func (s *Service) approve(ctx context.Context, in idIn) (out Approved, err error
 		if err != nil {
 			return err
 		}
-		out = Approved{Kind: "approved", PlanID: p.ID, Status: n.progress(&p).status}
+		out = Approved{Kind: "approved", PlanID: p.ID, Status: Status(n.progress(&p).status)}
 		switch {
 		case out.Status == Cancelled:
 			return fault.Reason("plan-stopped", "All groups of the plan were stopped.")
@@ -66,7 +66,7 @@ func (s *Service) approve(ctx context.Context, in idIn) (out Approved, err error
 type PlanCancelled struct {
 	_                 struct{} `doc:"What plan.cancel did; each task is on one of the lists."`
 	PlanID            string   `json:"plan_id" format:"uuid" doc:"id of the plan"`
-	Status            string   `json:"status" enum:"drafting,held,running,done,failed,cancelled" example:"cancelled" doc:"state of the plan after the call; a plan that is done stays done"`
+	Status            Status   `json:"status" example:"cancelled" doc:"state of the plan after the call; a plan that is done stays done"`
 	Stopped           []string `json:"stopped" format:"uuid" doc:"tasks that were cancelled"`
 	AlreadyFinished   []string `json:"already_finished" format:"uuid" doc:"tasks that were over"`
 	ReviewsNotStopped []string `json:"reviews_not_stopped" format:"uuid" doc:"reviews of pull requests that are still open; they go on"`
@@ -82,7 +82,8 @@ func (s *Service) cancel(ctx context.Context, in idIn) (out PlanCancelled, err e
 			return err
 		}
 		return cancelledEvent.Record(tx, event.Subject{ID: p.ID, RepoID: p.RepoID}, cancelledData{
-			AlreadyFinished: out.AlreadyFinished, ReviewsNotStopped: out.ReviewsNotStopped, Status: out.Status, Stopped: out.Stopped,
+			AlreadyFinished: out.AlreadyFinished, ReviewsNotStopped: out.ReviewsNotStopped, Status: string(out.Status),
+			Stopped: out.Stopped,
 		})
 	})
 	return out, err

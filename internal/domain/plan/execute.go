@@ -24,7 +24,7 @@ type Filed struct {
 	_         struct{} `doc:"The plan that was made of a directory, or was there."`
 	Kind      string   `json:"kind" enum:"created,existing" doc:"existing: the directory was read before at this revision, and nothing was made"`
 	PlanID    string   `json:"plan_id" format:"uuid" doc:"id of the plan"`
-	Status    string   `json:"status" enum:"drafting,held,running,done,failed,cancelled" example:"running" doc:"state of the plan"`
+	Status    Status   `json:"status" example:"running" doc:"state of the plan"`
 	Dir       string   `json:"dir" example:"plans/new-footer" doc:"its directory, from the root of the repository"`
 	Revision  int64    `json:"revision" doc:"which reading of the directory it is, from 1"`
 	CommitSHA *string  `json:"commit_sha" doc:"where the directory was read"`
@@ -113,7 +113,7 @@ func (s *Service) dispatch(tx *db.Tx, repo task.Repo, d *directory, draft Draft)
 
 func filed(tx *db.Tx, p *row, existing bool) (Filed, error) {
 	n, err := readNet(tx, p.ID)
-	out := Filed{Kind: "created", PlanID: p.ID, Status: n.progress(p).status, Revision: p.Revision, CommitSHA: p.CommitSHA,
+	out := Filed{Kind: "created", PlanID: p.ID, Status: Status(n.progress(p).status), Revision: p.Revision, CommitSHA: p.CommitSHA,
 		TaskIDs: []string{}}
 	if p.Dir != nil {
 		out.Dir = *p.Dir

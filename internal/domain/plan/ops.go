@@ -101,7 +101,7 @@ func (s *Service) Ops() []op.Op {
 type listIn struct {
 	Page    int    `json:"page,omitempty" minimum:"1" maximum:"1000000" default:"1" doc:"which page, from 1"`
 	PerPage int    `json:"per_page,omitempty" minimum:"1" maximum:"100" default:"25" doc:"plans a page"`
-	Bucket  string `json:"bucket,omitempty" enum:"held,active,stalled,done,cancelled" doc:"only plans of this bucket; stalled ones need a person"`
+	Bucket  Bucket `json:"bucket,omitempty" doc:"only plans of this bucket; stalled ones need a person"`
 	Repo    string `json:"repo,omitempty" maxLength:"200" doc:"only plans that work in this repository, owner/name"`
 	Q       string `json:"q,omitempty" maxLength:"200" doc:"text in the title"`
 	ID      string `json:"id,omitempty" maxLength:"36" example:"23456789abcd" doc:"the beginning or the end of the id, at least 4 characters"`
@@ -160,10 +160,10 @@ func (s *Service) list(ctx context.Context, in listIn) (out Page, err error) {
 		if err != nil {
 			return err
 		}
-		at := map[string]*int64{BucketHeld: &out.Buckets.Held, BucketActive: &out.Buckets.Active, BucketStalled: &out.Buckets.Stalled,
+		at := map[Bucket]*int64{BucketHeld: &out.Buckets.Held, BucketActive: &out.Buckets.Active, BucketStalled: &out.Buckets.Stalled,
 			BucketDone: &out.Buckets.Done, BucketCancelled: &out.Buckets.Cancelled}
 		for _, c := range counts {
-			*at[c.Bucket] = c.N
+			*at[Bucket(c.Bucket)] = c.N
 			if in.Bucket == "" || in.Bucket == c.Bucket {
 				out.Total += c.N
 			}
@@ -201,7 +201,7 @@ func (s *Service) view(tx *db.Tx, rows []listRow) ([]Plan, error) {
 			names[r.RepoID] = repo.FullName()
 		}
 		out[i] = Plan{
-			PlanID: r.ID, ID: r.ID, Repo: names[r.RepoID], Repos: works[r.ID], Title: r.Title, Status: r.Status, Bucket: r.Bucket,
+			PlanID: r.ID, ID: r.ID, Repo: names[r.RepoID], Repos: works[r.ID], Title: r.Title, Status: Status(r.Status), Bucket: r.Bucket,
 			Source: r.Source,
 			Dir:    r.Dir, Revision: r.Revision, Merged: r.Merged, Total: r.Total, HeldCount: r.HeldCount, AskID: r.AskID, Note: r.Note,
 			CreatedBy: r.CreatedBy, RequestedBy: r.RequestedBy,

@@ -32,6 +32,9 @@ import (
 	"yardmaster/internal/needs"
 )
 
+// Status is where a plan stands.
+type Status string
+
 // The states of a plan.
 const (
 	Drafting  = "drafting" // a scout is at work, and there are no groups yet
@@ -42,6 +45,12 @@ const (
 	Cancelled = "cancelled"
 )
 
+// Values lists all.
+func (Status) Values() []string { return []string{Drafting, Held, Running, Done, Failed, Cancelled} }
+
+// Bucket is what a list counts a plan under.
+type Bucket string
+
 // The buckets in which a list counts plans. Only a person gets a stalled plan
 // going again.
 const (
@@ -51,6 +60,11 @@ const (
 	BucketDone      = "done"
 	BucketCancelled = "cancelled"
 )
+
+// Values lists all.
+func (Bucket) Values() []string {
+	return []string{BucketHeld, BucketActive, BucketStalled, BucketDone, BucketCancelled}
+}
 
 // The states of a group besides held, running, done and failed, which have the
 // names of a plan's states.
@@ -94,8 +108,8 @@ type Plan struct {
 	Repo           string    `json:"repo" doc:"owner/name of its first group, or of the repository that is surveyed for it"`
 	Repos          []string  `json:"repos" example:"[\"acme/web\"]" doc:"every repository that it works in"`
 	Title          string    `json:"title" doc:"of its first group"`
-	Status         string    `json:"status" enum:"drafting,held,running,done,failed,cancelled" example:"running" doc:"drafting: a scout is at work and there are no groups yet; held: waits for plan.approve; failed: nothing of it goes on and not all of it merged"`
-	Bucket         string    `json:"bucket" enum:"held,active,stalled,done,cancelled" example:"active" doc:"what lists count it under; stalled needs a person"`
+	Status         Status    `json:"status" example:"running" doc:"drafting: a scout is at work and there are no groups yet; held: waits for plan.approve; failed: nothing of it goes on and not all of it merged"`
+	Bucket         Bucket    `json:"bucket" example:"active" doc:"what lists count it under; stalled needs a person"`
 	Source         string    `json:"source" enum:"execute,file,start,triage" doc:"the way it came about: plan.execute, plan.file, plan.start, or triage of an ask"`
 	Dir            *string   `json:"dir" example:"plans/new-footer" doc:"where its documents are committed; null without documents"`
 	Revision       int64     `json:"revision" doc:"which reading of the directory it is, from 1"`

@@ -18,7 +18,7 @@ func TestAPlanFollowsItsTasks(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
 		id := f.draw(true, nil, []int{0}, []int{0, 1})
-		want := func(status, bucket string, merged, held int64, groups ...string) {
+		want := func(status Status, bucket Bucket, merged, held int64, groups ...string) {
 			t.Helper()
 			p := f.plan(id)
 			var got []string
@@ -379,7 +379,7 @@ func TestAPlanThatWaitsForPeopleIsStalled(t *testing.T) {
 	t.Parallel()
 	each(t, func(f *fixture) {
 		id := f.draw(true, nil, []int{0})
-		bucket := func(want string) {
+		bucket := func(want Bucket) {
 			t.Helper()
 			if p := f.plan(id); p.Status != Running || p.Bucket != want {
 				f.t.Errorf("the plan is %s (%s), want it %s", p.Status, p.Bucket, want)

@@ -56,7 +56,7 @@ type progressRow struct {
 	PlanID         string
 	RepoID         string
 	Status         string
-	Bucket         string
+	Bucket         Bucket
 	Merged         int64
 	Total          int64
 	HeldCount      int64
@@ -68,7 +68,7 @@ type listRow struct {
 	RepoID         string
 	Title          string
 	Status         string
-	Bucket         string
+	Bucket         Bucket
 	Source         string
 	Dir            *string
 	Revision       int64
@@ -85,7 +85,7 @@ type listRow struct {
 
 type (
 	bucketCount struct {
-		Bucket string
+		Bucket Bucket
 		N      int64
 	}
 	planRepo  struct{ PlanID, Repo string }

@@ -136,7 +136,7 @@ func (s *Service) wire(r row, pending map[string]actionRow, places map[string]Qu
 		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: max(r.Number, 0), Title: r.Title, URL: s.address(r), State: r.State,
 		Draft: r.Draft, Fork: r.Fork, Labels: r.Labels.V,
 		HeadRef: r.HeadRef, BaseRef: r.BaseRef, HeadSHA: r.HeadSHA, BaseSHA: r.BaseSHA, MergeSHA: r.MergeSHA,
-		Mergeable: r.Mergeable, Checks: r.Checks, TaskID: r.TaskID, AuthorKind: r.AuthorKind,
+		Mergeable: r.Mergeable, Checks: CheckResult(r.Checks), TaskID: r.TaskID, AuthorKind: r.AuthorKind,
 		Babysit: r.babysitting(), CreatedAt: r.CreatedAt, MergedAt: r.MergedAt, MergedBy: r.MergedBy,
 		ClosedAt: r.ClosedAt, ClosedBy: r.ClosedBy,
 	}
@@ -176,7 +176,7 @@ type Approval struct {
 	Number   int64       `json:"number" example:"42" doc:"number of the pull request in its repository"`
 	Title    string      `json:"title" doc:"title of the pull request"`
 	URL      string      `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of the pull request, for people"`
-	Checks   string      `json:"checks" enum:"none,pending,passed,failed" example:"passed" doc:"of the present head of the pull request, as it says itself"`
+	Checks   CheckResult `json:"checks" example:"passed" doc:"of the present head of the pull request, as it says itself"`
 	Review   ReviewState `json:"review" doc:"how far the review of the present head by agents has come"`
 	Cost     *string     `json:"cost_usd" format:"decimal" example:"1.20" doc:"decimal US dollars: what the task of the pull request, and what repaired it, has cost so far; null where nothing has a price"`
 	Unwanted *Unwanted   `json:"unwanted" doc:"what the present head changes that it should not, as a rule; null while nobody has looked"`
@@ -192,8 +192,9 @@ func (s *Service) priced(tx *db.Tx, rows []approvalRow) ([]Approval, error) {
 	for i, r := range rows {
 		out[i] = Approval{
 			PendingAction: r.actionRow.wire(), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
-			Checks: r.Checks, Review: reviewState(r.Review, r.Findings), Cost: costs[r.ID], Size: r.size(), Unwanted: r.unwanted(),
-			LeftOut: r.leftOut(),
+			Checks: CheckResult(r.Checks), Review: reviewState(r.Review, r.Findings), Cost: costs[r.ID], Size: r.size(),
+			Unwanted: r.unwanted(),
+			LeftOut:  r.leftOut(),
 		}
 	}
 	return out, err

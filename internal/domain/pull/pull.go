@@ -57,6 +57,9 @@ const (
 	ByBot    = "bot"
 )
 
+// CheckResult is what became of the checks of a head.
+type CheckResult string
+
 // Results of the checks of a head.
 const (
 	ChecksNone    = "none" // the repository names no check
@@ -64,6 +67,11 @@ const (
 	ChecksPassed  = "passed"
 	ChecksFailed  = "failed"
 )
+
+// Values lists all.
+func (CheckResult) Values() []string {
+	return []string{ChecksNone, ChecksPending, ChecksPassed, ChecksFailed}
+}
 
 // States of a pending action.
 const (
@@ -100,7 +108,7 @@ type Request struct {
 	Otherwise     *string        `json:"otherwise" example:"null" doc:"in which files the base has other content after the merge than the merge that was tried and approved, in words; null: in none"`
 	PatchID       *string        `json:"patch_id" example:"null" doc:"git's patch-id of the change, the same after a rebase; null while it is not known"`
 	Mergeable     string         `json:"mergeable" enum:"unknown,clean,conflict" example:"clean" doc:"whether it merges without a conflict; unknown until the head was looked at"`
-	Checks        string         `json:"checks" enum:"none,pending,passed,failed" example:"passed" doc:"of the present head; none: the policy names no check; failed: also one that was lost or cancelled"`
+	Checks        CheckResult    `json:"checks" example:"passed" doc:"of the present head; none: the policy names no check; failed: also one that was lost or cancelled"`
 	Review        ReviewState    `json:"review" doc:"how far the review of the present head by agents has come"`
 	Would         *Would         `json:"would" doc:"what its merge would do to the base as it is, which is more or less than the branch has changed; null while nobody has looked, if it conflicts, and once it is merged or closed"`
 	Unwanted      *Unwanted      `json:"unwanted" doc:"what the present head changes that it should not, as a rule; null while nobody has looked"`

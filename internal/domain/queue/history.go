@@ -17,24 +17,24 @@ type historyIn struct {
 
 // Try is a try at a task as task.history shows it.
 type Try struct {
-	_             struct{}   `doc:"A try at a task, with the waits before it." schema:"TaskTry"`
-	RunID         string     `json:"run_id" format:"uuid" doc:"the run"`
-	TaskID        string     `json:"task_id" format:"uuid" doc:"its task"`
-	Repo          string     `json:"repo" doc:"owner/name"`
-	Kind          string     `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci" doc:"kind of the task"`
-	Template      string     `json:"template" example:"default" doc:"of the task; empty for a check"`
-	Priority      int64      `json:"priority" example:"50" doc:"of the task"`
-	CreatedAt     time.Time  `json:"created_at" doc:"when the task was made"`
-	ReadyAt       time.Time  `json:"ready_at" doc:"when a box could have had it, as far as is recorded: what held it is not"`
-	ClaimedAt     time.Time  `json:"claimed_at" doc:"when a box took it"`
-	EndedAt       *time.Time `json:"ended_at" doc:"when the try ended; null: it goes on"`
-	Outcome       *string    `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"of the try; null: it goes on"`
-	CostUSD       *string    `json:"cost_usd" format:"decimal" example:"0.42" doc:"of the try, decimal US dollars; null: no call had a price"`
-	UnpricedCalls int64      `json:"unpriced_calls" example:"0" doc:"calls that are not in it"`
-	MergeMode     *string    `json:"merge_mode" example:"ask" doc:"merge.mode of the policy then; null: not recorded"`
-	Merged        bool       `json:"merged" doc:"whether the task's pull request was merged since"`
-	Asked         int64      `json:"asked" example:"1" doc:"how often a person was asked about its merge"`
-	Protected     int64      `json:"protected" example:"0" doc:"of those, about what a person is asked about in every mode"`
+	_             struct{}         `doc:"A try at a task, with the waits before it." schema:"TaskTry"`
+	RunID         string           `json:"run_id" format:"uuid" doc:"the run"`
+	TaskID        string           `json:"task_id" format:"uuid" doc:"its task"`
+	Repo          string           `json:"repo" doc:"owner/name"`
+	Kind          string           `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci" doc:"kind of the task"`
+	Template      string           `json:"template" example:"default" doc:"of the task; empty for a check"`
+	Priority      int64            `json:"priority" example:"50" doc:"of the task"`
+	CreatedAt     time.Time        `json:"created_at" doc:"when the task was made"`
+	ReadyAt       time.Time        `json:"ready_at" doc:"when a box could have had it, as far as is recorded: what held it is not"`
+	ClaimedAt     time.Time        `json:"claimed_at" doc:"when a box took it"`
+	EndedAt       *time.Time       `json:"ended_at" doc:"when the try ended; null: it goes on"`
+	Outcome       *measure.Outcome `json:"outcome" doc:"of the try; null: it goes on"`
+	CostUSD       *string          `json:"cost_usd" format:"decimal" example:"0.42" doc:"of the try, decimal US dollars; null: no call had a price"`
+	UnpricedCalls int64            `json:"unpriced_calls" example:"0" doc:"calls that are not in it"`
+	MergeMode     *string          `json:"merge_mode" example:"ask" doc:"merge.mode of the policy then; null: not recorded"`
+	Merged        bool             `json:"merged" doc:"whether the task's pull request was merged since"`
+	Asked         int64            `json:"asked" example:"1" doc:"how often a person was asked about its merge"`
+	Protected     int64            `json:"protected" example:"0" doc:"of those, about what a person is asked about in every mode"`
 }
 
 // history lists the tries of an account in the order in which they were claimed.
@@ -61,7 +61,8 @@ func (s *Service) history(ctx context.Context, in historyIn) (out op.Page[Try], 
 func shown(t measure.Try) Try {
 	return Try{
 		RunID: t.RunID, TaskID: t.TaskID, Repo: t.Repo, Kind: t.Kind, Template: t.Template, Priority: t.Priority, CreatedAt: t.CreatedAt,
-		ReadyAt: t.ReadyAt(), ClaimedAt: t.ClaimedAt, EndedAt: t.EndedAt, Outcome: t.Outcome, CostUSD: money.DollarsOrNone(t.CostMicros),
+		ReadyAt: t.ReadyAt(), ClaimedAt: t.ClaimedAt, EndedAt: t.EndedAt, Outcome: (*measure.Outcome)(t.Outcome),
+		CostUSD:       money.DollarsOrNone(t.CostMicros),
 		UnpricedCalls: t.Unpriced, MergeMode: db.NullText(t.MergeMode()), Merged: t.Merged, Asked: t.Asked, Protected: t.Protected,
 	}
 }

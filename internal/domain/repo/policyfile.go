@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/lazy"
 )
 
@@ -120,7 +122,7 @@ type ReviewPolicy struct {
 	_           struct{} `doc:"How agents review pull requests." schema:"ReviewPolicy"`
 	Mode        string   `json:"mode" yaml:"mode" enum:"auto,on_request,off" doc:"auto: pull requests that agents look after are reviewed by themselves, others on request; on_request: all on request; off: none"`
 	Template    string   `json:"template" yaml:"template" example:"careful" doc:"agent template of reviews; empty: that of the work"`
-	MinSeverity string   `json:"min_severity" yaml:"min_severity" enum:"critical,high,medium,low,nit" example:"medium" doc:"the least that a finding must be to be posted"`
+	MinSeverity Severity `json:"min_severity" yaml:"min_severity" example:"medium" doc:"the least that a finding must be to be posted"`
 	Block       string   `json:"block" yaml:"block" enum:"never,critical,high,medium,low" example:"high" doc:"a finding of at least this holds the merge until it is answered, fixed or dismissed; never: none does"`
 }
 
@@ -324,18 +326,35 @@ func (c *policies) of(k policyKey) Policy {
 	return p
 }
 
-// severities of findings, the worst first, and what may hold a merge, the least first.
-var (
-	severities   = []string{"critical", "high", "medium", "low", "nit"}
-	reviewBlocks = []string{"low", "medium", "high", "critical", "never"}
-)
+// reviewBlocks are what may hold a merge, the least first.
+var reviewBlocks = []string{"low", "medium", "high", "critical", "never"}
 
-func (p Policy) check() (msgs []string) {
-	oneOf := func(key, v string, allowed ...string) {
-		if !slices.Contains(allowed, v) {
-			msgs = append(msgs, fmt.Sprintf("%s must be one of %s", key, strings.Join(allowed, ", ")))
+// Severity is how bad a finding is.
+type Severity string
+
+// Values lists all, the worst first.
+func (Severity) Values() []string { return []string{"critical", "high", "medium", "low", "nit"} }
+
+// Rank is the place of a severity, the worst being 0; below 0: there is no such one.
+func (s Severity) Rank() int { return slices.Index(s.Values(), string(s)) }
+
+// choices says which fields below v have a value that they may not have.
+func choices(at string, v reflect.Value) (msgs []string) {
+	for i := range v.NumField() {
+		sf, f := v.Type().Field(i), v.Field(i)
+		key, _, _ := strings.Cut(sf.Tag.Get("yaml"), ",")
+		switch all := op.Values(sf); {
+		case f.Kind() == reflect.Struct:
+			msgs = append(msgs, choices(at+key+".", f)...)
+		case f.Kind() == reflect.String && len(all) > 0 && !slices.Contains(all, f.String()):
+			msgs = append(msgs, fmt.Sprintf("%s%s must be one of %s", at, key, strings.Join(all, ", ")))
 		}
 	}
+	return msgs
+}
+
+func (p Policy) check() (msgs []string) {
+	msgs = choices("", reflect.ValueOf(p))
 	for key, v := range map[string]string{"agent.template": p.Agent.Template, "review.template": p.Review.Template,
 		"checks.command": p.Checks.Command,
 		"instructions":   p.Instructions, "issues.label": p.Issues.Label, "issues.webhook_ref": p.Issues.WebhookRef} {
@@ -349,36 +368,21 @@ func (p Policy) check() (msgs []string) {
 	if p.Agent.Template == "" {
 		msgs = append(msgs, "agent.template must not be empty")
 	}
-	oneOf("agent.isolation", p.Agent.Isolation, "none", "best", "landlock", "bubblewrap")
-	oneOf("merge.mode", p.Merge.Mode, "ask", "auto", "never")
-	oneOf("pulls.watch", p.Pulls.Watch, "none", "labelled", "all")
-	oneOf("pulls.push", p.Pulls.Push, "ask", "auto", "never")
-	oneOf("knowledge.keep", p.Knowledge.Keep, "auto", "off")
-	oneOf("issues.triage", p.Issues.Triage, "off", "labelled", "all")
 	if n := len([]rune(p.Issues.Label)); n == 0 || n > maxLabel || strings.TrimSpace(p.Issues.Label) != p.Issues.Label {
 		msgs = append(msgs, fmt.Sprintf("issues.label must have 1 to %d characters, and no blank at its ends", maxLabel))
 	}
 	if len([]rune(p.Issues.WebhookRef)) > maxWebhookRef {
 		msgs = append(msgs, fmt.Sprintf("issues.webhook_ref must have at most %d characters", maxWebhookRef))
 	}
-	oneOf("issues.handoff", p.Issues.Handoff, "manual", "auto")
 	if p.Issues.Handoff == "auto" && p.Issues.WebhookRef == "" {
 		msgs = append(msgs, "issues.webhook_ref must name a webhook, because issues.handoff is auto")
 	}
-	oneOf("conflicts", p.Conflicts, "hold", "stack", "ignore")
-	oneOf("merge.queue", p.Merge.Queue, "off", "batch")
 	if p.Merge.Batch < 1 || p.Merge.Batch > maxBatch {
 		msgs = append(msgs, fmt.Sprintf("merge.batch must be between 1 and %d", maxBatch))
 	}
-	oneOf("merge.on_cancel", p.Merge.OnCancel, "close", "keep")
-	oneOf("approvals.carry", p.Approvals.Carry, "never", "rebase")
-	oneOf("review.mode", p.Review.Mode, "auto", "on_request", "off")
-	oneOf("review.min_severity", p.Review.MinSeverity, severities...)
-	oneOf("review.block", p.Review.Block, reviewBlocks...)
 	if p.Merge.Grace < 0 || p.Merge.Grace > maxGrace {
 		msgs = append(msgs, fmt.Sprintf("merge.grace must be between 0 and %d seconds", maxGrace))
 	}
-	oneOf("merge.method", p.Merge.Method, "merge", "squash")
 	if d, err := time.ParseDuration(p.Checks.Timeout); err != nil || d <= 0 || d > maxCheckTime {
 		msgs = append(msgs, fmt.Sprintf("checks.timeout must be a duration of at most %s, such as 10m", maxCheckTime))
 	}

@@ -73,7 +73,7 @@ var judges = map[string]judge{
 	"review.template": changed("review.template", "the template decides which model reviews",
 		func(p Policy) string { return p.Review.Template }),
 	"review.min_severity": lower("review.min_severity", "fewer findings are posted", func(p Policy) (string, int) {
-		return p.Review.MinSeverity, -slices.Index(severities, p.Review.MinSeverity)
+		return string(p.Review.MinSeverity), -p.Review.MinSeverity.Rank()
 	}),
 	"review.block": lower("review.block", "fewer findings hold a merge", func(p Policy) (string, int) {
 		return p.Review.Block, slices.Index(reviewBlocks, p.Review.Block)

@@ -7,21 +7,30 @@ import (
 	"strings"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/domain/repo"
 )
 
-// kinds are the kinds of findings.
-var kinds = []string{"bug", "security", "data_loss", "performance", "contract", "test", "doc"}
+// Kind is what sort of defect a finding is.
+type Kind string
+
+// Values lists all kinds.
+func (Kind) Values() []string {
+	return []string{"bug", "security", "data_loss", "performance", "contract", "test", "doc"}
+}
+
+// quoted are values as a JSON text lists them.
+func quoted(values []string) string { return `["` + strings.Join(values, `", "`) + `"]` }
 
 // findingsSchema is the JSON Schema of the finder's answer.
-const findingsSchema = `{"type": "object", "additionalProperties": false, "required": ["findings"], "properties": {"findings": {
+var findingsSchema = `{"type": "object", "additionalProperties": false, "required": ["findings"], "properties": {"findings": {
  "type": "array", "maxItems": 30, "items": {"type": "object", "additionalProperties": false,
  "required": ["file", "line", "severity", "kind", "claim", "why", "how_to_see"], "properties": {
  "file": {"type": "string", "minLength": 1, "maxLength": 500},
  "side": {"enum": ["RIGHT", "LEFT"]},
  "start_line": {"type": "integer", "minimum": 1},
  "line": {"type": "integer", "minimum": 1},
- "severity": {"enum": ["critical", "high", "medium", "low", "nit"]},
- "kind": {"enum": ["bug", "security", "data_loss", "performance", "contract", "test", "doc"]},
+ "severity": {"enum": ` + quoted(repo.Severity("").Values()) + `},
+ "kind": {"enum": ` + quoted(Kind("").Values()) + `},
  "claim": {"type": "string", "minLength": 1, "maxLength": 200},
  "why": {"type": "string", "minLength": 1, "maxLength": 2000},
  "how_to_see": {"type": "string", "minLength": 1, "maxLength": 2000},
@@ -38,17 +47,17 @@ const verdictsSchema = `{"type": "object", "additionalProperties": false, "requi
 
 // named is a finding as the finder names it.
 type named struct {
-	File       string  `json:"file"`
-	Side       string  `json:"side"`
-	StartLine  int     `json:"start_line"`
-	Line       int     `json:"line"`
-	Severity   string  `json:"severity"`
-	Kind       string  `json:"kind"`
-	Claim      string  `json:"claim"`
-	Why        string  `json:"why"`
-	HowToSee   string  `json:"how_to_see"`
-	Suggestion string  `json:"suggestion"`
-	Confidence float64 `json:"confidence"`
+	File       string        `json:"file"`
+	Side       string        `json:"side"`
+	StartLine  int           `json:"start_line"`
+	Line       int           `json:"line"`
+	Severity   repo.Severity `json:"severity"`
+	Kind       Kind          `json:"kind"`
+	Claim      string        `json:"claim"`
+	Why        string        `json:"why"`
+	HowToSee   string        `json:"how_to_see"`
+	Suggestion string        `json:"suggestion"`
+	Confidence float64       `json:"confidence"`
 }
 
 // readFindings reads the answer of a finder. Its schema has been checked, but the text is
@@ -71,7 +80,7 @@ func readFindings(raw string) (out []named) {
 			n.StartLine = 0
 		}
 		outside := n.File == "." || strings.HasPrefix(n.File, "/") || n.File == ".." || strings.HasPrefix(n.File, "../")
-		if outside || n.Line < 1 || n.Claim == "" || !slices.Contains(severities, n.Severity) || !slices.Contains(kinds, n.Kind) {
+		if outside || n.Line < 1 || n.Claim == "" || n.Severity.Rank() < 0 || !slices.Contains(n.Kind.Values(), string(n.Kind)) {
 			continue
 		}
 		n.Confidence = min(max(n.Confidence, 0), 1)

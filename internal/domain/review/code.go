@@ -102,7 +102,7 @@ func (c *code) locate(run Run, n named) (Finding, error) {
 	if n.Line > len(lines) {
 		f.State, f.StateWhy = Refuted, "it names no line of the code"
 	}
-	f.Key = keyOf(run.RepoID, run.PRID, called, n.Kind, f.Symbol, f.Anchor)
+	f.Key = keyOf(run.RepoID, run.PRID, called, string(n.Kind), f.Symbol, f.Anchor)
 	at := placeOf(change, f.Side, f.first(), n.Line, func(line int) string { return symbolOf(lines, line) })
 	f.PlaceStart, f.PlaceLine = at.StartLine, at.Line
 	return f, nil

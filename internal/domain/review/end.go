@@ -214,7 +214,7 @@ func (s *Service) conclude(tx *db.Tx, run Run, p Pull, claims []Finding, said ma
 
 // worse orders findings: the worst first, then the surest.
 func worse(a, b Finding) int {
-	return cmp.Or(cmp.Compare(slices.Index(severities, a.Severity), slices.Index(severities, b.Severity)),
+	return cmp.Or(cmp.Compare(a.Severity.Rank(), b.Severity.Rank()),
 		cmp.Compare(b.Confidence, a.Confidence))
 }
 

@@ -15,30 +15,30 @@ import (
 
 // Shown is a finding as the API shows it.
 type Shown struct {
-	_           struct{}  `doc:"A defect that a review found and verified." schema:"Finding"`
-	ID          string    `json:"id" format:"uuid" doc:"id of the finding"`
-	PRID        string    `json:"pr_id" format:"uuid" doc:"the pull request"`
-	ReviewID    string    `json:"review_id" format:"uuid" doc:"the review that found it"`
-	State       string    `json:"state" enum:"posted,answered,fixed,dismissed,stale" doc:"posted: it waits for an answer; answered: somebody replied in its thread; fixed: the verifier saw that a later head does not have it; dismissed: a person dropped it; stale: the pull request is over"`
-	HoldsMerge  bool      `json:"holds_merge" doc:"whether the merge waits for it"`
-	HeadSHA     string    `json:"head_sha" doc:"the head in which the lines count: the last reviewed one, unless that has nothing of the place any more"`
-	File        string    `json:"file" example:"web/footer.go" doc:"path from the root, as the file is called in that head"`
-	Side        string    `json:"side" enum:"RIGHT,LEFT" doc:"LEFT: a line of the merge base of that head, which the change deletes"`
-	StartLine   *int      `json:"start_line" example:"null" doc:"the first line of a range; null: one line"`
-	Line        int       `json:"line" example:"12" doc:"the line, or the last of the range"`
-	Symbol      string    `json:"symbol" example:"func year() int {" doc:"the line that names the section around it; may be empty"`
-	Severity    string    `json:"severity" enum:"critical,high,medium,low,nit" example:"high" doc:"how bad it is"`
-	Kind        string    `json:"kind" enum:"bug,security,data_loss,performance,contract,test,doc" doc:"what sort of defect"`
-	Claim       string    `json:"claim" example:"The year is one too small on 31 December." doc:"what is wrong, in a sentence"`
-	Why         string    `json:"why" example:"The time is taken in UTC-12." doc:"why it is wrong"`
-	HowToSee    string    `json:"how_to_see" example:"TZ=Etc/GMT+12 go test ./web" doc:"a command, an input, or steps"`
-	Suggestion  *string   `json:"suggestion" example:"null" doc:"what may take the place of the lines; null without one"`
-	Evidence    string    `json:"evidence" example:"The test fails with 2025 for 2026." doc:"how the verifier confirmed it"`
-	FixedSHA    *string   `json:"fixed_sha" example:"null" doc:"the head that does not have it any more; null unless it is fixed"`
-	DismissedBy *string   `json:"dismissed_by" example:"null" doc:"who dropped it; null unless it is dismissed"`
-	Unlooked    bool      `json:"unlooked" example:"false" doc:"whether the verifier was to look at it again, and did not or could not tell: it comes first in the next review"`
-	CreatedAt   time.Time `json:"created_at" doc:"when it was found"`
-	UpdatedAt   time.Time `json:"updated_at" doc:"when it last changed"`
+	_           struct{}      `doc:"A defect that a review found and verified." schema:"Finding"`
+	ID          string        `json:"id" format:"uuid" doc:"id of the finding"`
+	PRID        string        `json:"pr_id" format:"uuid" doc:"the pull request"`
+	ReviewID    string        `json:"review_id" format:"uuid" doc:"the review that found it"`
+	State       string        `json:"state" enum:"posted,answered,fixed,dismissed,stale" doc:"posted: it waits for an answer; answered: somebody replied in its thread; fixed: the verifier saw that a later head does not have it; dismissed: a person dropped it; stale: the pull request is over"`
+	HoldsMerge  bool          `json:"holds_merge" doc:"whether the merge waits for it"`
+	HeadSHA     string        `json:"head_sha" doc:"the head in which the lines count: the last reviewed one, unless that has nothing of the place any more"`
+	File        string        `json:"file" example:"web/footer.go" doc:"path from the root, as the file is called in that head"`
+	Side        string        `json:"side" enum:"RIGHT,LEFT" doc:"LEFT: a line of the merge base of that head, which the change deletes"`
+	StartLine   *int          `json:"start_line" example:"null" doc:"the first line of a range; null: one line"`
+	Line        int           `json:"line" example:"12" doc:"the line, or the last of the range"`
+	Symbol      string        `json:"symbol" example:"func year() int {" doc:"the line that names the section around it; may be empty"`
+	Severity    repo.Severity `json:"severity" example:"high" doc:"how bad it is"`
+	Kind        Kind          `json:"kind" doc:"what sort of defect"`
+	Claim       string        `json:"claim" example:"The year is one too small on 31 December." doc:"what is wrong, in a sentence"`
+	Why         string        `json:"why" example:"The time is taken in UTC-12." doc:"why it is wrong"`
+	HowToSee    string        `json:"how_to_see" example:"TZ=Etc/GMT+12 go test ./web" doc:"a command, an input, or steps"`
+	Suggestion  *string       `json:"suggestion" example:"null" doc:"what may take the place of the lines; null without one"`
+	Evidence    string        `json:"evidence" example:"The test fails with 2025 for 2026." doc:"how the verifier confirmed it"`
+	FixedSHA    *string       `json:"fixed_sha" example:"null" doc:"the head that does not have it any more; null unless it is fixed"`
+	DismissedBy *string       `json:"dismissed_by" example:"null" doc:"who dropped it; null unless it is dismissed"`
+	Unlooked    bool          `json:"unlooked" example:"false" doc:"whether the verifier was to look at it again, and did not or could not tell: it comes first in the next review"`
+	CreatedAt   time.Time     `json:"created_at" doc:"when it was found"`
+	UpdatedAt   time.Time     `json:"updated_at" doc:"when it last changed"`
 }
 
 func (f Finding) wire(r repo.Ref) Shown {
@@ -93,7 +93,7 @@ type Dismissal struct {
 // dismissal is a dismissed finding with its rule, if there is one.
 func (f Finding) dismissal(tx *db.Tx, r repo.Ref) (out Dismissal, err error) {
 	out = Dismissal{Shown: f.wire(r), Repo: r.FullName()}
-	rule, ok, err := ruleAt.Maybe(tx, ruleAtArgs{tx.Account, f.RepoID, f.Kind, f.Symbol, f.Anchor})
+	rule, ok, err := ruleAt.Maybe(tx, ruleAtArgs{tx.Account, f.RepoID, string(f.Kind), f.Symbol, f.Anchor})
 	if ok && f.Ruled {
 		out.RuleID = &rule
 	}
@@ -141,7 +141,8 @@ func (s *Service) dismiss(ctx context.Context, in dismissIn) (out Dismissal, err
 			return err
 		}
 		if in.Rule {
-			if _, err := insertRule.Exec(tx, ruleArgs{ID: id.New(), AccountID: tx.Account, RepoID: f.RepoID, Kind: f.Kind, Symbol: f.Symbol,
+			if _, err := insertRule.Exec(tx, ruleArgs{ID: id.New(), AccountID: tx.Account, RepoID: f.RepoID,
+				Kind: string(f.Kind), Symbol: f.Symbol,
 				Anchor: f.Anchor, Claim: f.Claim, Reason: in.Reason, CreatedBy: by, CreatedAt: tx.Now}); err != nil {
 				return err
 			}
@@ -170,7 +171,7 @@ func (s *Service) dismiss(ctx context.Context, in dismissIn) (out Dismissal, err
 type Rule struct {
 	_         struct{}  `doc:"What reviews do not name any more in a repository." schema:"ReviewRule"`
 	ID        string    `json:"id" format:"uuid" doc:"id of the rule"`
-	Kind      string    `json:"kind" enum:"bug,security,data_loss,performance,contract,test,doc" doc:"of the finding that was dismissed"`
+	Kind      Kind      `json:"kind" doc:"of the finding that was dismissed"`
 	Symbol    string    `json:"symbol" example:"func year() int {" doc:"the section in which it was; may be empty"`
 	Claim     string    `json:"claim" example:"The year is one too small on 31 December." doc:"what it claimed"`
 	Reason    string    `json:"reason" doc:"why it was none; may be empty"`
@@ -197,7 +198,7 @@ func (s *Service) rules(ctx context.Context, in rulesIn) (out op.Page[Rule], err
 		page := op.NewPage(in.PageIn, rows, func(r ruleRow) []string { return op.TimeKey(r.CreatedAt, r.ID) })
 		out = op.Page[Rule]{Data: make([]Rule, len(page.Data)), NextCursor: page.NextCursor}
 		for i, r := range page.Data {
-			out.Data[i] = Rule{ID: r.ID, Kind: r.Kind, Symbol: r.Symbol, Claim: r.Claim, Reason: r.Reason, CreatedBy: r.CreatedBy,
+			out.Data[i] = Rule{ID: r.ID, Kind: Kind(r.Kind), Symbol: r.Symbol, Claim: r.Claim, Reason: r.Reason, CreatedBy: r.CreatedBy,
 				CreatedAt: r.CreatedAt}
 		}
 		return nil

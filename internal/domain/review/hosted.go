@@ -139,7 +139,7 @@ func (a *AtHost) Answer(tx *db.Tx, r repo.Ref, p Pull, f Finding, text string, r
 // text is a finding as people read it at a host. What an agent wrote mentions nobody and
 // closes nothing there.
 func text(f Finding) string {
-	t := fmt.Sprintf("**%s %s:** %s\n\n%s", f.Severity, strings.ReplaceAll(f.Kind, "_", " "), harmless(f.Claim), harmless(f.Why))
+	t := fmt.Sprintf("**%s %s:** %s\n\n%s", f.Severity, strings.ReplaceAll(string(f.Kind), "_", " "), harmless(f.Claim), harmless(f.Why))
 	if f.HowToSee != "" {
 		t += "\n\nTo see it: " + harmless(f.HowToSee)
 	}

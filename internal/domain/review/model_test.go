@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/id"
 	_ "yardmaster/internal/proof/chance" // seeds rapid
 )
@@ -64,7 +65,7 @@ func (y *yard) disorder(r *rapid.T, serial *int) {
 			var all []named
 			for range rapid.IntRange(0, 4).Draw(r, "findings") {
 				*serial++
-				severity := rapid.SampledFrom(severities).Draw(r, "severity")
+				severity := rapid.SampledFrom(repo.Severity("").Values()).Draw(r, "severity")
 				claim := fmt.Sprintf("%x is %x", *serial*7919, *serial*104729)
 				all = append(all, defect("a.txt", rapid.IntRange(1, 35).Draw(r, "place"), severity, claim))
 			}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/jsonschema"
 	_ "yardmaster/internal/proof/chance" // seeds rapid
 )
@@ -207,7 +208,7 @@ func TestSift(t *testing.T) {
 		"dismissed":            {nil, nil, []rule{{"bug", "s", "x"}}, "medium", Duplicate},
 		"another dismissed":    {nil, nil, []rule{{"doc", "s", "x"}}, "medium", Raw},
 	} {
-		if got, _ := sift(f, c.before, c.found, c.rules, c.least); got != c.want {
+		if got, _ := sift(f, c.before, c.found, c.rules, repo.Severity(c.least)); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
 )
 
 func defect(file string, line int, severity, claim string) named {
-	return named{File: file, Line: line, Severity: severity, Kind: "bug", Claim: claim, Why: "w", HowToSee: "h"}
+	return named{File: file, Line: line, Severity: repo.Severity(severity), Kind: "bug", Claim: claim, Why: "w", HowToSee: "h"}
 }
 
 func numbered(n int) string {

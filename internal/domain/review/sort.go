@@ -276,12 +276,12 @@ func (s *Service) raise(tx *db.Tx, r repo.Ref, p Pull, f Finding, before []Findi
 	if _, err := updateFinding.Exec(tx, *old); err != nil {
 		return err
 	}
-	return s.Poster.Answer(tx, r, p, *old, "A later review calls this "+f.Severity+".", false)
+	return s.Poster.Answer(tx, r, p, *old, "A later review calls this "+string(f.Severity)+".", false)
 }
 
 // sift decides about a finding before anybody verifies it: it stays Raw, or it is a
 // Duplicate or Below.
-func sift(f Finding, before, found []Finding, rules []rule, least string) (state, why string) {
+func sift(f Finding, before, found []Finding, rules []rule, least repo.Severity) (state, why string) {
 	for _, old := range before {
 		if f.repeats(old) {
 			return Duplicate, "of an earlier review"

@@ -1,6 +1,10 @@
 package review
 
-import "slices"
+import (
+	"slices"
+
+	"yardmaster/internal/domain/repo"
+)
 
 // States of a run.
 const (
@@ -54,16 +58,13 @@ func shown(state string) bool {
 // isOpen tells whether findings of a state are looked at again.
 func isOpen(state string) bool { return state == Posted || state == Answered }
 
-// severities, the worst first.
-var severities = []string{"critical", "high", "medium", "low", "nit"}
-
 // atLeast tells whether a severity is as bad as another one.
-func atLeast(severity, least string) bool {
-	at := slices.Index(severities, severity)
-	return at >= 0 && at <= slices.Index(severities, least)
+func atLeast(severity, least repo.Severity) bool {
+	at := severity.Rank()
+	return at >= 0 && at <= least.Rank()
 }
 
 // holds tells whether a finding holds the merge, under review.block of the policy.
-func holds(state, severity, block string) bool {
-	return state == Posted && block != "never" && atLeast(severity, block)
+func holds(state string, severity repo.Severity, block string) bool {
+	return state == Posted && block != "never" && atLeast(severity, repo.Severity(block))
 }

@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/repo"
 )
 
 // Finding is a defect that a review names, as it is stored.
@@ -22,8 +23,8 @@ type Finding struct {
 	Line        int
 	Symbol      string
 	Anchor      string
-	Severity    string
-	Kind        string
+	Severity    repo.Severity
+	Kind        Kind
 	Claim       string
 	Why         string
 	HowToSee    string
@@ -46,12 +47,17 @@ type Finding struct {
 
 // Open is a finding that waits for an answer, for the agent that gives it.
 type Open struct {
-	File, Side, Severity, Kind, Claim, Why, HowToSee, Suggestion string
-	Line                                                         int
+	File, Side, Claim, Why, HowToSee, Suggestion string
+	Severity                                     repo.Severity
+	Kind                                         Kind
+	Line                                         int
 }
 
 // rule is a dismissal that holds for the repository.
-type rule struct{ Kind, Symbol, Anchor string }
+type rule struct {
+	Kind           Kind
+	Symbol, Anchor string
+}
 
 const findingColumns = `id, account_id, repo_id, pr_id, run_id, key, head_sha, file, side, start_line, line, symbol, anchor, severity, kind,
 	claim, why, how_to_see, suggestion, confidence, state, state_why, evidence, place_start, place_line, claim_no, fixed_sha, dismissed_by,
@@ -76,7 +82,8 @@ var (
 	openOf  = db.Q[Open](`SELECT file, side, severity, kind, claim, why, how_to_see, suggestion, line FROM review_findings
 		WHERE account_id = $1 AND pr_id = $2 AND state = 'posted' ORDER BY created_at, id LIMIT 30`)
 	waiting = db.Q[struct {
-		State, Severity string
+		State    string
+		Severity repo.Severity
 	}](`SELECT state, severity FROM review_findings WHERE account_id = $1 AND pr_id = $2 AND state = 'posted'`)
 	unlookedOf = db.Q[int64](`SELECT COUNT(*) FROM review_findings WHERE account_id = $1 AND pr_id = $2 AND unlooked
 		AND state IN ('posted', 'answered')`)

@@ -345,7 +345,7 @@ func (s *Service) cancel(ctx context.Context, _ op.None) (out Rollout, err error
 // Pin says which channel boxes follow, and whether they take updates.
 type Pin struct {
 	_       struct{}  `doc:"Which channel boxes follow, and whether they take updates." schema:"UpdatePin"`
-	Scope   string    `json:"scope" enum:"account,label,box" example:"label" doc:"which boxes"`
+	Scope   PinScope  `json:"scope" example:"label" doc:"which boxes"`
 	Ref     string    `json:"ref" example:"zone=eu" doc:"of label NAME=VALUE, of box its id; empty: the account"`
 	Channel *string   `json:"channel" example:"stable" doc:"null: as the next wider scope says"`
 	Pinned  *bool     `json:"pinned" example:"true" doc:"true: they take no updates; null: as the next wider scope says"`
@@ -355,7 +355,8 @@ type Pin struct {
 }
 
 func (p pinRow) wire() Pin {
-	return Pin{Scope: p.Scope, Ref: p.Ref, Channel: db.NullText(p.Channel), Pinned: p.Pinned, Why: p.Why, SetBy: p.SetBy, SetAt: p.SetAt}
+	return Pin{Scope: PinScope(p.Scope), Ref: p.Ref, Channel: db.NullText(p.Channel), Pinned: p.Pinned, Why: p.Why,
+		SetBy: p.SetBy, SetAt: p.SetAt}
 }
 
 type pinsIn struct{ op.PageIn }
@@ -370,22 +371,22 @@ func (s *Service) pins(ctx context.Context, in pinsIn) (op.Page[Pin], error) {
 		}
 		return err
 	})
-	return op.Cut(in.PageIn, out, func(p Pin) []string { return []string{p.Scope, p.Ref} }), err
+	return op.Cut(in.PageIn, out, func(p Pin) []string { return []string{string(p.Scope), p.Ref} }), err
 }
 
 // mostPins bounds the rows of an account.
 const mostPins = 200
 
 type pinIn struct {
-	Scope   string  `json:"scope" enum:"account,label,box" example:"box" doc:"which boxes"`
-	Ref     string  `json:"ref,omitempty" maxLength:"900" example:"zone=eu" doc:"of label NAME=VALUE, of box its id; left out: the account"`
-	Channel *string `json:"channel,omitempty" pattern:"^[a-z][a-z0-9-]{0,31}$" example:"stable" doc:"left out: as the next wider scope says"`
-	Pinned  *bool   `json:"pinned,omitempty" example:"true" doc:"true: they take no updates; left out: as the next wider scope says"`
-	Why     string  `json:"why,omitempty" maxLength:"500" example:"audited until June" doc:"for those who wonder"`
+	Scope   PinScope `json:"scope" example:"box" doc:"which boxes"`
+	Ref     string   `json:"ref,omitempty" maxLength:"900" example:"zone=eu" doc:"of label NAME=VALUE, of box its id; left out: the account"`
+	Channel *string  `json:"channel,omitempty" pattern:"^[a-z][a-z0-9-]{0,31}$" example:"stable" doc:"left out: as the next wider scope says"`
+	Pinned  *bool    `json:"pinned,omitempty" example:"true" doc:"true: they take no updates; left out: as the next wider scope says"`
+	Why     string   `json:"why,omitempty" maxLength:"500" example:"audited until June" doc:"for those who wonder"`
 }
 
 func (s *Service) pin(ctx context.Context, in pinIn) (out Pin, err error) {
-	r := pinRow{Scope: in.Scope, Ref: in.Ref, Pinned: in.Pinned, Why: in.Why, SetBy: policy.From(ctx).Label()}
+	r := pinRow{Scope: string(in.Scope), Ref: in.Ref, Pinned: in.Pinned, Why: in.Why, SetBy: policy.From(ctx).Label()}
 	if in.Channel != nil {
 		r.Channel = *in.Channel
 	}

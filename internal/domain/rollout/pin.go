@@ -6,12 +6,18 @@ import (
 	"yardmaster/internal/domain/release"
 )
 
+// PinScope is which boxes a pin is for.
+type PinScope string
+
 // Scopes of a pin, the widest first.
 const (
 	OfAccount = "account"
 	OfLabel   = "label"
 	OfBox     = "box"
 )
+
+// Values lists all.
+func (PinScope) Values() []string { return []string{OfAccount, OfLabel, OfBox} }
 
 // policyOf are the pins of an account.
 type policyOf []pinRow

@@ -57,13 +57,13 @@ func Message(tx *db.Tx, runID, text string) (messageID string, err error) {
 // Wake is Message for callers to whom a run without a live channel is no error:
 // woken tells whether the message is queued. A parked run whose time ends
 // before the message reaches it does not leave its task held: the task goes
-// back into the queue.
-func Wake(tx *db.Tx, runID, text string) (woken bool, err error) {
+// back into the queue. Answers are what people see of the text, unless empty.
+func Wake(tx *db.Tx, runID, text string, answers ...string) (woken bool, err error) {
 	r, ok, err := selectOfAccount.Maybe(tx, tx.Account, runID)
 	if err != nil || !ok || !reachable(&r) {
 		return false, err
 	}
-	_, woken, err = sendMessage(tx, &r, text)
+	_, woken, err = sendMessage(tx, &r, text, answers...)
 	return woken, err
 }
 
@@ -73,11 +73,13 @@ func reachable(r *Row) bool {
 }
 
 // sendMessage queues a message for a run. queued is false if the run has ended.
-func sendMessage(tx *db.Tx, r *Row, text string) (messageID string, queued bool, err error) {
+func sendMessage(tx *db.Tx, r *Row, text string, answers ...string) (messageID string, queued bool, err error) {
 	if n, err := wakeRun.Exec(tx, r.ID, tx.Now); err != nil || n == 0 {
 		return "", false, err
 	}
-	c := protocol.Command{V: protocol.Version, ID: id.New(), Kind: protocol.CommandMessage, Run: r.ID, Attempt: int(r.Attempt), Text: text}
+	c := protocol.Command{
+		V: protocol.Version, ID: id.New(), Kind: protocol.CommandMessage, Run: r.ID, Attempt: int(r.Attempt), Text: text, Answers: answers,
+	}
 	return c.ID, true, CommandQueued.Send(tx, Command{r.BoxID, c})
 }
 

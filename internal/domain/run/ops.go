@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/fleet"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/domain/session"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
@@ -130,8 +131,9 @@ func (s *Service) attempts(ctx context.Context, in attemptsIn) (page op.Page[Run
 // that old tries show what later versions recognise.
 func wire(r *Row) Run {
 	w := Run{
-		ID: r.ID, TaskID: r.TaskID, Attempt: r.Attempt, BoxID: r.BoxID, Right: r.right(), Epoch: r.Attempt, State: r.State,
-		Outcome: r.Outcome, FailureKind: r.FailureKind,
+		ID: r.ID, TaskID: r.TaskID, Attempt: r.Attempt, BoxID: r.BoxID, Right: r.right(), Epoch: r.Attempt,
+		State:   measure.RunState(r.State),
+		Outcome: (*measure.Outcome)(r.Outcome), FailureKind: r.FailureKind,
 		EndedReason: r.Error, Isolation: r.Isolation, Agent: r.Agent, AgentVersion: r.AgentVersion,
 		Template: r.Template, Model: db.NullText(r.Model), ResumeSHA: r.ResumeSHA, PushedSHA: r.Tip, LiveChannel: reachable(r),
 		LastSeq: r.CommittedSeq, CreatedAt: r.CreatedAt, AcceptedAt: r.AcceptedAt,
@@ -368,11 +370,11 @@ type tailIn struct {
 
 // End is the last frame of task.run_tail.
 type End struct {
-	_           struct{} `doc:"A run that is over: the last frame of its stream."`
-	RunID       string   `json:"run_id" format:"uuid" doc:"id of the run"`
-	Outcome     *string  `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended"`
-	FailureKind *string  `json:"failure_kind" example:"null" doc:"slug of what went wrong; null when nothing did"`
-	LastSeq     int64    `json:"last_seq" doc:"number of the last event"`
+	_           struct{}         `doc:"A run that is over: the last frame of its stream."`
+	RunID       string           `json:"run_id" format:"uuid" doc:"id of the run"`
+	Outcome     *measure.Outcome `json:"outcome" doc:"how it ended"`
+	FailureKind *string          `json:"failure_kind" example:"null" doc:"slug of what went wrong; null when nothing did"`
+	LastSeq     int64            `json:"last_seq" doc:"number of the last event"`
 }
 
 func (s *Service) tail(ctx context.Context, in tailIn, sink *op.Sink) error {
@@ -416,7 +418,7 @@ func (s *Service) follow(ctx context.Context, runID string, since int64, send fu
 			continue
 		case r.EndedAt != nil:
 			return sink.End(r.CommittedSeq,
-				End{RunID: r.ID, Outcome: r.Outcome, FailureKind: wire(&r).FailureKind, LastSeq: r.CommittedSeq})
+				End{RunID: r.ID, Outcome: (*measure.Outcome)(r.Outcome), FailureKind: wire(&r).FailureKind, LastSeq: r.CommittedSeq})
 		}
 		select {
 		case <-changed:

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/event"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/needs"
@@ -25,23 +26,23 @@ import (
 
 // Session is a conversation as clients see it.
 type Session struct {
-	_         struct{}      `doc:"One conversation with a model."`
-	ID        string        `json:"id" format:"uuid" doc:"id of the session"`
-	RunID     *string       `json:"run_id" format:"uuid" doc:"the run it belongs to; null: to none, as of triage"`
-	TaskID    *string       `json:"task_id" format:"uuid" doc:"the task of that run; null without one"`
-	Title     *string       `json:"title" example:"Make the tests pass" doc:"title of the task; null without one"`
-	Repo      *string       `json:"repo" doc:"owner/name; null: it is about no one repository"`
-	Trigger   string        `json:"trigger" enum:"task,ask,plan,check,babysit,review,question,knowledge" doc:"what it came of: a task that somebody created, an ask and what triage minted for it, a plan, a check, a repair or a review of a pull request, a question about a repository, a proposal for the knowledge base"`
-	Kind      string        `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci,triage,ask" doc:"the kind of the task, triage, or ask for a question about a repository"`
-	Provider  *llm.Provider `json:"provider" doc:"whose model it is; null before the first call"`
-	Model     *string       `json:"model" doc:"the model that was called; null before the first call"`
-	Outcome   *string       `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended; null until then"`
-	Calls     int64         `json:"calls" example:"12" doc:"calls of models so far"`
-	Unpriced  int64         `json:"unpriced_calls" example:"0" doc:"calls of models without a known price, which are not in cost_usd"`
-	CostUSD   *string       `json:"cost_usd" format:"decimal" example:"0.42" doc:"decimal US dollars; null when nothing had a price"`
-	Tokens    Tokens        `json:"tokens" doc:"what it used"`
-	StartedAt time.Time     `json:"started_at" doc:"when it began"`
-	EndedAt   *time.Time    `json:"ended_at" doc:"when it ended; null while it goes on"`
+	_         struct{}         `doc:"One conversation with a model."`
+	ID        string           `json:"id" format:"uuid" doc:"id of the session"`
+	RunID     *string          `json:"run_id" format:"uuid" doc:"the run it belongs to; null: to none, as of triage"`
+	TaskID    *string          `json:"task_id" format:"uuid" doc:"the task of that run; null without one"`
+	Title     *string          `json:"title" example:"Make the tests pass" doc:"title of the task; null without one"`
+	Repo      *string          `json:"repo" doc:"owner/name; null: it is about no one repository"`
+	Trigger   string           `json:"trigger" enum:"task,ask,plan,check,babysit,review,question,knowledge" doc:"what it came of: a task that somebody created, an ask and what triage minted for it, a plan, a check, a repair or a review of a pull request, a question about a repository, a proposal for the knowledge base"`
+	Kind      string           `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci,triage,ask" doc:"the kind of the task, triage, or ask for a question about a repository"`
+	Provider  *llm.Provider    `json:"provider" doc:"whose model it is; null before the first call"`
+	Model     *string          `json:"model" doc:"the model that was called; null before the first call"`
+	Outcome   *measure.Outcome `json:"outcome" doc:"how it ended; null until then"`
+	Calls     int64            `json:"calls" example:"12" doc:"calls of models so far"`
+	Unpriced  int64            `json:"unpriced_calls" example:"0" doc:"calls of models without a known price, which are not in cost_usd"`
+	CostUSD   *string          `json:"cost_usd" format:"decimal" example:"0.42" doc:"decimal US dollars; null when nothing had a price"`
+	Tokens    Tokens           `json:"tokens" doc:"what it used"`
+	StartedAt time.Time        `json:"started_at" doc:"when it began"`
+	EndedAt   *time.Time       `json:"ended_at" doc:"when it ended; null while it goes on"`
 }
 
 // Tokens is the tokens that a session has used; the counts do not overlap.

@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
@@ -243,7 +244,7 @@ func (r row) wire() Session {
 	out := Session{
 		ID: r.ID, RunID: r.RunID, TaskID: r.TaskID, Title: r.Title, Trigger: r.Trigger, Kind: r.Kind,
 		Provider: (*llm.Provider)(r.Provider), Model: r.Model,
-		Outcome: r.Outcome,
+		Outcome: (*measure.Outcome)(r.Outcome),
 		Calls:   r.Calls, Unpriced: r.Unpriced, CostUSD: money.DollarsOrNone(r.CostMicros),
 		Tokens:    Tokens{Input: r.InputTokens, Output: r.OutputTokens, Cache: r.CacheTokens},
 		StartedAt: r.StartedAt,

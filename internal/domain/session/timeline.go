@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 )
@@ -27,9 +28,9 @@ type Event struct {
 
 // SessionEnd is the last frame of session.events.
 type SessionEnd struct {
-	_         struct{} `doc:"A session that is over: the last frame of its stream."`
-	SessionID string   `json:"session_id" format:"uuid" doc:"id of the session"`
-	Outcome   *string  `json:"outcome" enum:"succeeded,failed,interrupted,lost" doc:"how it ended"`
+	_         struct{}         `doc:"A session that is over: the last frame of its stream."`
+	SessionID string           `json:"session_id" format:"uuid" doc:"id of the session"`
+	Outcome   *measure.Outcome `json:"outcome" doc:"how it ended"`
 }
 
 const (
@@ -114,7 +115,7 @@ func (s *Service) events(ctx context.Context, in idIn, sink *op.Sink) error {
 			if since, err = s.last(ctx, &r); err != nil {
 				return err
 			}
-			return sink.End(since, SessionEnd{SessionID: r.ID, Outcome: r.Outcome})
+			return sink.End(since, SessionEnd{SessionID: r.ID, Outcome: (*measure.Outcome)(r.Outcome)})
 		}
 		select {
 		case <-changes:

@@ -13,8 +13,8 @@ type Delivery struct {
 	_          struct{}  `doc:"A delivery of a source." schema:"SourceDelivery"`
 	ID         string    `json:"id" format:"uuid" doc:"id of the delivery"`
 	Event      string    `json:"event" example:"issue.created" doc:"the system's name of what had happened; empty: it gave none"`
-	Outcome    string    `json:"outcome" enum:"filed,noop,dropped,ack" example:"filed" doc:"filed: an ask was filed; noop: it was taken before, or there was an ask for it; dropped: it led to nothing; ack: it only tried the address"`
-	Reason     *string   `json:"reason" enum:"no_work_signal,no_repo,repo_disabled,own_echo,event_ignored" example:"null" doc:"why it was dropped; null: it was not"`
+	Outcome    Outcome   `json:"outcome" example:"filed" doc:"filed: an ask was filed; noop: it was taken before, or there was an ask for it; dropped: it led to nothing; ack: it only tried the address"`
+	Reason     *Reason   `json:"reason" example:"null" doc:"why it was dropped; null: it was not"`
 	Title      string    `json:"title" example:"ReferenceError: heck is not defined" doc:"what it was about; empty: it had no title"`
 	Project    *string   `json:"project" example:"front-end" doc:"the project there that it was about, as projects of the source may name it; null: it named none"`
 	Repo       *string   `json:"repo" example:"acme/web" doc:"the repository that it was bound to; null: none"`
@@ -48,9 +48,10 @@ func (s *Service) deliveries(ctx context.Context, in deliveriesIn) (page op.Page
 		page = op.ShowPage(in.PageIn, rows, func(d deliveryRow) []string { return op.TimeKey(d.ReceivedAt, d.ID) },
 			func(d deliveryRow) Delivery {
 				o := Delivery{
-					ID: d.ID, Event: d.Event, Outcome: d.Outcome, Reason: d.Reason, Title: d.Title, Project: db.NullText(d.Project),
-					AskID: d.AskID,
-					Bytes: d.Bytes, ReceivedAt: d.ReceivedAt,
+					ID: d.ID, Event: d.Event, Outcome: Outcome(d.Outcome), Reason: (*Reason)(d.Reason), Title: d.Title,
+					Project: db.NullText(d.Project),
+					AskID:   d.AskID,
+					Bytes:   d.Bytes, ReceivedAt: d.ReceivedAt,
 				}
 				if d.RepoID != nil {
 					o.Repo = db.NullText(repos[*d.RepoID])

@@ -63,7 +63,7 @@ type Preread struct {
 	DeliveryID string    `json:"delivery_id" format:"uuid" doc:"id of the delivery in the ledger"`
 	ReceivedAt time.Time `json:"received_at" doc:"when it came"`
 	Outcome    string    `json:"outcome" enum:"filed,dropped,ack" example:"filed" doc:"filed: an ask would be filed, or one that there is asked for again"`
-	Reason     *string   `json:"reason" enum:"no_work_signal,no_repo,repo_disabled,own_echo,event_ignored" example:"null" doc:"why it would be dropped; null: it would not"`
+	Reason     *Reason   `json:"reason" example:"null" doc:"why it would be dropped; null: it would not"`
 	Title      string    `json:"title" example:"Disk of db-1 is nearly full" doc:"title of the ask; empty: the mapping finds none"`
 	Body       string    `json:"body" example:"92 % of /var are in use." doc:"text of the ask, without what says where it came from"`
 	DedupeKey  *string   `json:"dedupe_key" example:"disk/db-1" doc:"key of the ask; null: the mapping finds none"`
@@ -100,7 +100,8 @@ func (s *Service) previewMapping(ctx context.Context, in mappingIn) (out Preview
 				return err
 			}
 			p := Preread{
-				DeliveryID: r.ID, ReceivedAt: r.ReceivedAt, Outcome: got.Outcome, Reason: db.NullText(got.Reason), Title: e.Title,
+				DeliveryID: r.ID, ReceivedAt: r.ReceivedAt, Outcome: got.Outcome, Reason: (*Reason)(db.NullText(got.Reason)),
+				Title:     e.Title,
 				Body:      e.Text,
 				DedupeKey: db.NullText(e.Key), Project: db.NullText(got.Project), URL: db.NullText(e.URL),
 			}

@@ -28,8 +28,8 @@ const patience = 5 * time.Second
 // Receipt answers a delivery.
 type Receipt struct {
 	_         struct{} `doc:"What became of a delivery." schema:"SourceReceipt"`
-	Kind      string   `json:"kind" enum:"filed,noop,dropped,ack" example:"filed" doc:"filed: an ask was filed; noop: the delivery was taken before, or there is an ask for it; dropped: it leads to nothing, and reason says why; ack: it only tries the address"`
-	Reason    string   `json:"reason,omitempty" enum:"no_work_signal,no_repo,repo_disabled,own_echo,event_ignored" doc:"why it was dropped; left out otherwise"`
+	Kind      Outcome  `json:"kind" example:"filed" doc:"filed: an ask was filed; noop: the delivery was taken before, or there is an ask for it; dropped: it leads to nothing, and reason says why; ack: it only tries the address"`
+	Reason    Reason   `json:"reason,omitempty" doc:"why it was dropped; left out otherwise"`
 	AskID     string   `json:"askId,omitempty" format:"uuid" doc:"the ask that was filed, or that there is; left out without one"`
 	Count     int64    `json:"count,omitzero" example:"1" doc:"how often the ask was asked for by now; left out without one"`
 	Challenge string   `json:"challenge,omitempty" example:"3eZbrw1aBm2rZgRNFdxV" doc:"the challenge of a system that tries the address with one; left out otherwise"`
@@ -168,7 +168,7 @@ func (s *Service) accept(ctx context.Context, src row, r inbound.Request) (out R
 		if err != nil {
 			return err
 		}
-		out = Receipt{Kind: got.Outcome, Reason: got.Reason, AskID: got.AskID, Count: got.Count}
+		out = Receipt{Kind: Outcome(got.Outcome), Reason: Reason(got.Reason), AskID: got.AskID, Count: got.Count}
 		if got.Outcome == Ack {
 			out.Challenge = e.Challenge
 		}

@@ -103,7 +103,7 @@ func TestMapping(t *testing.T) {
 		if _, err := y.nodes[0].setMapping(y.as("acme"), mappingIn{ID: src.ID, Mapping: m}); err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range []string{Filed, Noop} {
+		for i, want := range []Outcome{Filed, Noop} {
 			got := y.post(src, fmt.Sprintf(`{"alert": {"name": "disk", "id": %d}, "status": "firing", "service": "db"}`, 100+i))
 			if got.Kind != want || got.Count != int64(i+1) {
 				t.Errorf("%s", got.text)

@@ -29,6 +29,9 @@ import (
 	"yardmaster/internal/seal"
 )
 
+// Outcome is what became of a delivery.
+type Outcome string
+
 // Outcomes of a delivery.
 const (
 	Filed   = "filed"   // an ask was filed
@@ -36,6 +39,12 @@ const (
 	Dropped = "dropped" // it leads to nothing here
 	Ack     = "ack"     // the other system only tried the address
 )
+
+// Values lists all.
+func (Outcome) Values() []string { return []string{Filed, Noop, Dropped, Ack} }
+
+// Reason is why a delivery is dropped.
+type Reason string
 
 // Reasons for which a delivery is dropped.
 const (
@@ -45,6 +54,11 @@ const (
 	OwnEcho      = "own_echo"       // it tells of something that this server, or its bot, has done
 	EventIgnored = "event_ignored"  // it is of a kind that is not read
 )
+
+// Values lists all.
+func (Reason) Values() []string {
+	return []string{NoWorkSignal, NoRepo, RepoDisabled, OwnEcho, EventIgnored}
+}
 
 // States of a source.
 const (

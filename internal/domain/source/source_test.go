@@ -169,7 +169,7 @@ func TestTwice(t *testing.T) {
 		h := signed(*src.Secret, y.clock(), body)
 		var all sync.WaitGroup
 		var mu sync.Mutex
-		kinds := map[string]int{}
+		kinds := map[Outcome]int{}
 		for i := range 12 {
 			all.Go(func() {
 				got := y.send(sending{node: i % 2, source: src.ID, body: body, headers: h})
@@ -255,7 +255,7 @@ func TestDroppedAgain(t *testing.T) {
 	onBoth(t, func(y *yard) {
 		src := y.connect(connectIn{Kind: inbound.Generic})
 		const body = `{"title": "t", "project": "web"}`
-		want := func(kind, reason string) {
+		want := func(kind Outcome, reason Reason) {
 			t.Helper()
 			if got := y.post(src, body); got.Kind != kind || got.Reason != reason {
 				t.Errorf("%s, want %s %s", got.text, kind, reason)

@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/secretscan"
@@ -155,16 +156,16 @@ type Plan struct {
 
 // Pulse tells how a run is doing.
 type Pulse struct {
-	_              struct{}   `doc:"How the newest run of a task is doing."`
-	ID             string     `json:"id" format:"uuid" doc:"id of the run"`
-	State          string     `json:"state" enum:"leased,live,parked,ended" example:"live" doc:"leased: a box has it and the agent has not started; parked: the agent waits for a person"`
-	Outcome        *string    `json:"outcome" enum:"succeeded,failed,interrupted,lost" example:"null" doc:"how it ended; null while it goes on"`
-	Agent          string     `json:"agent" example:"claude" doc:"the program that works, from the template"`
-	Model          *string    `json:"model" example:"model-1" doc:"the model it works with; null when the template names none"`
-	Isolation      *string    `json:"isolation" enum:"bubblewrap,landlock,none" doc:"the sandbox level the agent runs at; null until it has started"`
-	LastSeq        int64      `json:"last_seq" doc:"number of the newest stored event of the run"`
-	ProgressAt     time.Time  `json:"progress_at" doc:"time of the newest event; a run without one for 15 minutes counts as stuck"`
-	LeaseExpiresAt *time.Time `json:"lease_expires_at" doc:"when the box loses the run unless it renews; null once it has ended"`
+	_              struct{}         `doc:"How the newest run of a task is doing."`
+	ID             string           `json:"id" format:"uuid" doc:"id of the run"`
+	State          measure.RunState `json:"state" example:"live" doc:"leased: a box has it and the agent has not started; parked: the agent waits for a person"`
+	Outcome        *measure.Outcome `json:"outcome" example:"null" doc:"how it ended; null while it goes on"`
+	Agent          string           `json:"agent" example:"claude" doc:"the program that works, from the template"`
+	Model          *string          `json:"model" example:"model-1" doc:"the model it works with; null when the template names none"`
+	Isolation      *string          `json:"isolation" enum:"bubblewrap,landlock,none" doc:"the sandbox level the agent runs at; null until it has started"`
+	LastSeq        int64            `json:"last_seq" doc:"number of the newest stored event of the run"`
+	ProgressAt     time.Time        `json:"progress_at" doc:"time of the newest event; a run without one for 15 minutes counts as stuck"`
+	LeaseExpiresAt *time.Time       `json:"lease_expires_at" doc:"when the box loses the run unless it renews; null once it has ended"`
 }
 
 func (s *Service) get(ctx context.Context, in idIn) (out Detail, err error) {
@@ -291,12 +292,12 @@ type Redispatched struct {
 
 // SavedWIP tells what the next run resumes from.
 type SavedWIP struct {
-	_        struct{} `doc:"Unfinished work on a task's own branch."`
-	Found    bool     `json:"found" doc:"whether there is saved work; false: the next run begins from the base branch"`
-	SHA      *string  `json:"sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"tip of the task's own branch; null without saved work"`
-	Paths    []string `json:"paths" doc:"files that the saved work changed"`
-	Failures []string `json:"failures" example:"[\"agent_crashed\",\"run_timeout\"]" doc:"failure kinds of the tries so far, oldest first"`
-	Ending   *string  `json:"ending" enum:"succeeded,failed,interrupted,lost" example:"failed" doc:"how the last try ended; null before any has"`
+	_        struct{}         `doc:"Unfinished work on a task's own branch."`
+	Found    bool             `json:"found" doc:"whether there is saved work; false: the next run begins from the base branch"`
+	SHA      *string          `json:"sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"tip of the task's own branch; null without saved work"`
+	Paths    []string         `json:"paths" doc:"files that the saved work changed"`
+	Failures []string         `json:"failures" example:"[\"agent_crashed\",\"run_timeout\"]" doc:"failure kinds of the tries so far, oldest first"`
+	Ending   *measure.Outcome `json:"ending" example:"failed" doc:"how the last try ended; null before any has"`
 }
 
 func (s *Service) redispatch(ctx context.Context, in redispatchIn) (out Redispatched, err error) {
@@ -422,7 +423,7 @@ func (s *Service) savedWIP(tx *db.Tx, t *Row) (SavedWIP, error) {
 		if e.FailureKind != nil {
 			w.Failures = append(w.Failures, *e.FailureKind)
 		}
-		w.Ending = &e.Outcome
+		w.Ending = (*measure.Outcome)(&e.Outcome)
 	}
 	return w, err
 }

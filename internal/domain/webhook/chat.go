@@ -13,8 +13,13 @@ import (
 // follows.
 const ofNotices = "notification."
 
-// noticeKinds are the kinds of notifications that webhooks can ask for.
-var noticeKinds = []string{"approval", "blocker", "escalation", "task_done", "task_failed", "plan", "spending", "box", "connection"}
+// NoticeKind is the kind of a notification.
+type NoticeKind string
+
+// Values lists the kinds that webhooks can ask for.
+func (NoticeKind) Values() []string {
+	return []string{"approval", "blocker", "escalation", "task_done", "task_failed", "plan", "spending", "box", "connection"}
+}
 
 // chatTypes are what a chat is told of unless somebody chooses.
 var chatTypes = []string{
@@ -22,10 +27,16 @@ var chatTypes = []string{
 	ofNotices + "spending", ofNotices + "task_failed", PullMerged, TestPing,
 }
 
+// EventType is the type of an event that a webhook is sent.
+type EventType string
+
+// Values lists all types.
+func (EventType) Values() []string { return Types() }
+
 // Types are the types of events that a webhook can ask for.
 func Types() []string {
 	all := slices.Clone(types)
-	for _, k := range noticeKinds {
+	for _, k := range NoticeKind("").Values() {
 		all = append(all, ofNotices+k)
 	}
 	return all
@@ -33,14 +44,14 @@ func Types() []string {
 
 // Notice is something that people are told, as data of an event.
 type Notice struct {
-	_       struct{} `doc:"What people are told."`
-	Kind    string   `json:"kind" enum:"approval,blocker,escalation,task_done,task_failed,plan,spending,box,connection" doc:"kind of the notification, as in the type of the event"`
-	Title   string   `json:"title" doc:"one line"`
-	Text    string   `json:"text" example:"It is the work of an agent." doc:"a few sentences"`
-	Repo    *string  `json:"repo" doc:"owner/name; null: it is about no one repository"`
-	Noun    string   `json:"noun" example:"pull" doc:"what it is about"`
-	Subject string   `json:"subject" example:"0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of what it is about"`
-	URL     string   `json:"url" doc:"the page about it"`
+	_       struct{}   `doc:"What people are told."`
+	Kind    NoticeKind `json:"kind" doc:"kind of the notification, as in the type of the event"`
+	Title   string     `json:"title" doc:"one line"`
+	Text    string     `json:"text" example:"It is the work of an agent." doc:"a few sentences"`
+	Repo    *string    `json:"repo" doc:"owner/name; null: it is about no one repository"`
+	Noun    string     `json:"noun" example:"pull" doc:"what it is about"`
+	Subject string     `json:"subject" example:"0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of what it is about"`
+	URL     string     `json:"url" doc:"the page about it"`
 }
 
 // Tell has a notice delivered to the webhooks of tx.Account that ask for its kind or, if
@@ -51,7 +62,7 @@ func (s *Service) Tell(tx *db.Tx, n Notice, source, userID string) error {
 	if err != nil {
 		return err
 	}
-	news := News{Type: ofNotices + n.Kind, Source: source + "/" + ofNotices + n.Kind, At: tx.Now, Data: data}
+	news := News{Type: ofNotices + string(n.Kind), Source: source + "/" + ofNotices + string(n.Kind), At: tx.Now, Data: data}
 	if userID == "" {
 		return s.Send(tx, news)
 	}

@@ -62,13 +62,16 @@ type Webhook struct {
 	URL         string      `json:"url" example:"https://hooks.example.com/…" doc:"its address without path and query"`
 	Events      []string    `json:"events" example:"[\"pr.merged\",\"issue.handoff\"]" doc:"types of events that are sent there"`
 	Format      hook.Format `json:"format" doc:"what the address understands"`
-	State       string      `json:"state" enum:"healthy,failing,unhealthy" example:"healthy" doc:"failing: no attempt since failing_since has succeeded, and more are made; unhealthy: an event used up its attempts, and nothing more is sent"`
+	State       State       `json:"state" example:"healthy" doc:"failing: no attempt since failing_since has succeeded, and more are made; unhealthy: an event used up its attempts, and nothing more is sent"`
 	FailingAt   *time.Time  `json:"failing_since" example:"null" doc:"when the first of the attempts was made that failed one after another up to now; null: the last one succeeded, or none was made"`
 	Healthy     bool        `json:"healthy" doc:"false: it is unhealthy"`
 	UnhealthyAt *time.Time  `json:"unhealthy_at" example:"null" doc:"when that was; null while it is healthy"`
 	CreatedBy   string      `json:"created_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who made it"`
 	CreatedAt   time.Time   `json:"created_at" doc:"when it was made"`
 }
+
+// State is how a webhook does.
+type State string
 
 // The states of a webhook.
 const (
@@ -77,7 +80,10 @@ const (
 	Unhealthy = "unhealthy"
 )
 
-func (r row) state() string {
+// Values lists all.
+func (State) Values() []string { return []string{Healthy, Failing, Unhealthy} }
+
+func (r row) state() State {
 	switch {
 	case r.UnhealthyAt != nil:
 		return Unhealthy
@@ -307,7 +313,7 @@ type Attempt struct {
 	HookName       string     `json:"hook_name" example:"coder" doc:"name of the webhook"`
 	DeliveryID     string     `json:"delivery_id" format:"uuid" doc:"the delivery that it is an attempt of"`
 	EventID        string     `json:"event_id" example:"evt_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"the event; receivers know it by this"`
-	Type           string     `json:"type" enum:"pr.merged,issue.escalated,issue.handoff,test.ping,notification.approval,notification.blocker,notification.escalation,notification.task_done,notification.task_failed,notification.plan,notification.spending,notification.box,notification.connection" example:"pr.merged" doc:"type of the event"`
+	Type           EventType  `json:"type" example:"pr.merged" doc:"type of the event"`
 	Attempt        int64      `json:"attempt" example:"1" doc:"1 to 9; 0 for an event that was skipped"`
 	Status         string     `json:"status" enum:"ok,retrying,exhausted,skipped" example:"ok" doc:"retrying: it failed, and next_attempt_at says when it is tried again; exhausted: it failed for good; skipped: the webhook was unhealthy"`
 	ResponseStatus *int64     `json:"response_status" example:"200" doc:"status of the answer; null: there was none"`
@@ -332,7 +338,8 @@ func (s *Service) deliveries(ctx context.Context, in ledgerIn) (op.Page[Attempt]
 	key := func(r shownAttempt) []string { return []string{r.ID} }
 	return op.ShowPage(in.PageIn, rows[:min(len(rows), in.Size())], key, func(r shownAttempt) Attempt {
 		return Attempt{
-			ID: r.ID, HookID: r.HookID, HookName: r.Name, DeliveryID: r.DeliveryID, EventID: r.EventID, Type: r.Type, Attempt: r.Attempt,
+			ID: r.ID, HookID: r.HookID, HookName: r.Name, DeliveryID: r.DeliveryID, EventID: r.EventID,
+			Type: EventType(r.Type), Attempt: r.Attempt,
 			Status: r.State, ResponseStatus: r.ResponseStatus, Response: r.Excerpt, Error: r.Error, DurationMS: r.Took / 1000,
 			NextAttemptAt: r.NextAt, At: r.At,
 		}

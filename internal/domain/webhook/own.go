@@ -44,7 +44,7 @@ type OwnWebhook struct {
 	_           struct{}    `doc:"The webhook of a person." schema:"OwnWebhook"`
 	URL         string      `json:"url" example:"https://hooks.example.com/…" doc:"its address without path and query"`
 	Format      hook.Format `json:"format" doc:"what it understands"`
-	State       string      `json:"state" enum:"healthy,failing,unhealthy" example:"healthy" doc:"failing: the last attempts have all failed, and more are made; unhealthy: a message used up its attempts"`
+	State       State       `json:"state" example:"healthy" doc:"failing: the last attempts have all failed, and more are made; unhealthy: a message used up its attempts"`
 	Healthy     bool        `json:"healthy" doc:"false: a message used up its attempts, and nothing more is sent until the address is set again"`
 	UnhealthyAt *time.Time  `json:"unhealthy_at" example:"null" doc:"when that was; null while it is healthy"`
 	CreatedAt   time.Time   `json:"created_at" doc:"when it was set"`

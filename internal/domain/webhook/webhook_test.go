@@ -246,7 +246,7 @@ func TestWho(t *testing.T) {
 		y.pass()
 		got := map[string]int{}
 		for _, a := range y.ledger() {
-			got[a.HookName+" "+a.Type]++
+			got[a.HookName+" "+string(a.Type)]++
 		}
 		if len(y.received) != 3 || got["all pr.merged"] != 1 || got["merges pr.merged"] != 1 || got["all issue.handoff"] != 1 {
 			y.t.Errorf("%v", got)
@@ -370,7 +370,7 @@ func TestFailing(t *testing.T) {
 			if err != nil || len(page.Data) != 1 {
 				y.t.Fatal(page, err)
 			}
-			return page.Data[0].State, page.Data[0].FailingAt
+			return string(page.Data[0].State), page.Data[0].FailingAt
 		}
 		if now, since := state(); now != Healthy || since != nil || made.State != Healthy {
 			y.t.Errorf("a new webhook is %s since %v", now, since)

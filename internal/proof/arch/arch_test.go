@@ -29,7 +29,7 @@ var edges = map[string]string{
 	"version":             "",
 	"gitlfs":              "",
 	"gitmodules":          "",
-	"flake":               "lazy",
+	"flake":               "codehost lazy",
 	"lazy":                "",
 	"proxies":             "",
 	"reach":               "",

@@ -19,7 +19,7 @@ import (
 func TestPureParts(t *testing.T) {
 	t.Parallel()
 	b := parts.Open(t, "testdata/parts/main.tsx")
-	for _, name := range []string{"ansi", "lcs", "patch", "dag", "markdown", "transcript", "sse", "board"} {
+	for _, name := range []string{"ansi", "lcs", "patch", "dag", "markdown", "transcript", "sse", "board", "plan"} {
 		found := browser.Eval[struct {
 			N     int
 			Wrong []string

@@ -1,4 +1,8 @@
+<<<<<<<< HEAD:internal/web/dist/chunk-DKXFWRGI.js
 import{c as E,f as F}from"./chunk-FUSNMT7R.js";import{d as D}from"./chunk-S7RPR7SS.js";import{a as c,g as l,i as _}from"./chunk-2RSXXM6Z.js";import{b as H}from"./chunk-U4YBVVZN.js";import{b as $}from"./chunk-XQQWDVU4.js";import{v as B}from"./chunk-R77RZXCC.js";import{a as P,c as M,db as C,ea as S,fa as A,ha as K}from"./chunk-7XBNGCAQ.js";import{useRef as w,useState as f}from"./vendor-V4P4C4WP.js";import{Fragment as z,jsx as i,jsxs as a}from"./vendor-V4P4C4WP.js";var h=new Map,O=t=>/^#+ +(.*)$/m.exec(t)?.[1]?.trim()??"",I=(t,e)=>(c(t,e)??"").split(`
+========
+import{c as E,f as F}from"./chunk-ILPV55WI.js";import{d as D}from"./chunk-UV4F6WLT.js";import{a as c,g as l,i as _}from"./chunk-DVUJYUPL.js";import{b as H}from"./chunk-REN5RKBN.js";import{b as $}from"./chunk-XQQWDVU4.js";import{v as B}from"./chunk-GOHH5LV3.js";import{a as P,c as M,ea as S,fa as A,gb as C,ha as K}from"./chunk-4MWC6BWL.js";import{useRef as w,useState as f}from"./vendor-V4P4C4WP.js";import{Fragment as z,jsx as i,jsxs as a}from"./vendor-V4P4C4WP.js";var h=new Map,O=t=>/^#+ +(.*)$/m.exec(t)?.[1]?.trim()??"",I=(t,e)=>(c(t,e)??"").split(`
+>>>>>>>> h-house:internal/web/dist/chunk-QLLQZUDN.js
 `).map(d=>d.trim()).filter(Boolean);function se(t){let[e,d]=f(t.of),[s,g]=f(),[r,m]=f(),[v,W]=f(0),u=M.peek()+t.repo.id+"/"+(t.of?.slug??""),p=w(h.get(u)),y=w(null),G=p.current??e?.body??"",N=!!e?.body.includes(`\r
 `),k=e?.provenance.commit??void 0,R=()=>y.current.querySelector("[name=body]").value,L=n=>{let o=String(n.get("body")??"").replaceAll(`\r
 `,`

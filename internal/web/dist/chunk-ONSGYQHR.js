@@ -1,4 +1,8 @@
+<<<<<<<< HEAD:internal/web/dist/chunk-ONSGYQHR.js
 import{Xa as d,a as P,c as x,e as S,g as F,i as L,o as A}from"./chunk-7XBNGCAQ.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
+========
+import{_a as d,a as P,c as x,e as S,g as F,i as L,o as A}from"./chunk-4MWC6BWL.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
+>>>>>>>> h-house:internal/web/dist/chunk-3DWWBVP7.js
 `)&&(t=t.slice(1)),this.cr=t.endsWith("\r"),this.rest+=t.replace(/\r\n?/g,`
 `);let e=[],n=0;for(let r=0;(r=this.rest.indexOf(`
 

@@ -31,7 +31,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	size := 5
+	size := int64(5) // every integer of the document has 64 bits, and none has a type of its own
 	tasks, err := c.TaskListWithResponse(ctx, &client.TaskListParams{PerPage: &size})
 	if err != nil {
 		return err

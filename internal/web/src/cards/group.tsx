@@ -5,7 +5,7 @@ import { inert } from "../ui/ansi";
 import { Dialog } from "../ui/dialog";
 import { Markdown } from "../ui/markdown";
 import { Coming } from "../ui/parts";
-import { Status } from "../ui/status";
+import { Status, words } from "../ui/status";
 
 // GroupText reads the groups of a plan one after the other. go shows another one of them.
 export function GroupText(p: { of: PlanGroup; all: PlanGroup[]; go: (g: PlanGroup) => void; close: () => void }) {
@@ -43,5 +43,31 @@ export function GroupText(p: { of: PlanGroup; all: PlanGroup[]; go: (g: PlanGrou
         {step(p.all[at - 1], "Previous")} {step(p.all[at + 1], "Next")}
       </footer>
     </Dialog>
+  );
+}
+
+// GroupTasks are the tasks of a group, each with its pull request.
+export function GroupTasks(p: { of: PlanGroup }) {
+  const g = p.of;
+  return (
+    <>
+      {g.tasks.length === 0
+        ? "–"
+        : g.tasks.map((t) => (
+            <div key={t.id}>
+              <Status of={t.status} /> <a href={"/ui/tasks/" + t.id}>{inert(t.title)}</a>
+              {t.pr && (
+                <>
+                  {" "}
+                  ·{" "}
+                  <a href={"/ui/prs/" + t.pr.id}>
+                    #{t.pr.number} {words(t.pr.state)}
+                  </a>
+                </>
+              )}
+              {t.failure_kind && <small> {words(t.failure_kind)}</small>}
+            </div>
+          ))}
+    </>
   );
 }

@@ -15,6 +15,7 @@ import {
   type Task,
 } from "../client.gen";
 import { BoxStatus, Owner, Slots } from "../cards/box";
+import { Has } from "../cards/boxhas";
 import { useList, useOne } from "../list";
 import { go, type PageProps } from "../route";
 import { inert } from "../ui/ansi";
@@ -23,7 +24,7 @@ import { bytes, useEvery } from "../ui/every";
 import { Form } from "../ui/form";
 import { Cards, Choice, number, of, Text } from "../ui/inputs";
 import { usd } from "../ui/money";
-import { Act, Coming, Empty, Fact, Facts, Head, Id } from "../ui/parts";
+import { Act, Coming, Fact, Facts, Head, Id } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Status, words } from "../ui/status";
 import { Time, Took } from "../ui/time";
@@ -192,66 +193,7 @@ export default function BoxPage(p: PageProps) {
           </>
         )}
       />
-      <h2>What it has</h2>
-      {b.isolation.length + b.capabilities.length === 0 ? (
-        <Empty>It has not said yet.</Empty>
-      ) : (
-        <div class="scroll" tabIndex={0}>
-          <table class="bars narrows">
-            <caption class="dim">Coding agents and sandboxes, as the box found them</caption>
-            <tbody>
-              {b.capabilities.map((a) => (
-                <tr key={a.name}>
-                  <th scope="row">{inert(a.name)}</th>
-                  <td>{inert(a.version)}</td>
-                  <td>
-                    {a.missing ? (
-                      <>
-                        <Status of="off" say="missing" /> {inert(a.missing)}
-                      </>
-                    ) : (
-                      <Status of="passed" say="usable" />
-                    )}
-                  </td>
-                </tr>
-              ))}
-              {b.isolation.map((l) => (
-                <tr key={l}>
-                  <th scope="row">isolation: {l}</th>
-                  <td colSpan={2}>
-                    {b.isolation_holds[l]?.length
-                      ? "holds " + b.isolation_holds[l]!.map((h) => words(inert(h))).join(", ")
-                      : "not tried"}
-                  </td>
-                </tr>
-              ))}
-              {Object.entries(b.labels).map(([k, v]) => (
-                <tr key={k}>
-                  <th scope="row">label: {inert(k)}</th>
-                  <td colSpan={2}>{inert(v)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-      {b.hardening && (
-        <>
-          <h2>Firewall</h2>
-          <p>
-            <Status of={b.hardening.firewall === "active" ? "passed" : "stale"} say={b.hardening.firewall} />{" "}
-            <span class="dim">
-              told <Time at={b.hardening.reported_at} />
-            </span>
-          </p>
-          {b.hardening.exposed_ports.length > 0 && (
-            <p>Open to others: {b.hardening.exposed_ports.map((x) => `${x.port}/${x.protocol}`).join(", ")}</p>
-          )}
-          {b.hardening.findings.map((f, i) => (
-            <p key={i}>{inert(f)}</p>
-          ))}
-        </>
-      )}
+      <Has of={b} />
       {!gone && (
         <>
           <h2>Briefing</h2>

@@ -1,59 +1,31 @@
 // One plan: its groups as a drawing and as a table, and what a person may do with it.
 import { useEffect, useState } from "preact/hooks";
 import {
-  askList,
   planApprove,
   planBudgetSet,
   planCancel,
   planGet,
   planRegroup,
   planUnlink,
-  taskList,
   type PlanDetail,
   type PlanGroup,
-  type Task,
 } from "../client.gen";
-import { GroupText } from "../cards/group";
-import { useAgain, useList, useOne } from "../list";
+import { GroupTasks, GroupText } from "../cards/group";
+import { useAgain, useOne } from "../list";
 import type { PageProps } from "../route";
 import { inert } from "../ui/ansi";
 import { Dag } from "../ui/dag";
-import { Dialog } from "../ui/dialog";
 import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
-import { Choice, number, Text } from "../ui/inputs";
+import { number, Text } from "../ui/inputs";
 import { Markdown } from "../ui/markdown";
 import { Act, Coming, Empty, Fact, Facts, Head, Id } from "../ui/parts";
 import { Raw } from "../ui/raw";
 import { Mark, Status, toneOf, words } from "../ui/status";
 import { Time } from "../ui/time";
-import { tell } from "../ui/toast";
 import { Part } from "./plans";
-
-const merged = (g: PlanGroup) => g.tasks.filter((t) => t.status === "merged" || t.status === "completed").length;
-const over = (p: PlanDetail) => ["done", "failed", "cancelled"].includes(p.status);
-
-const someTitles = 5;
-
-function titles(all: PlanGroup[]) {
-  const some = all.slice(0, all.length > someTitles + 1 ? someTitles : all.length).map((g) => inert(g.title)),
-    rest = all.length - some.length;
-  return some.join("; ") + (rest ? ` and ${rest} more` : "");
-}
-
-// effect says which groups that are held the approval starts, and which wait for others.
-function effect(p: PlanDetail, starting: string) {
-  const done = new Set(p.groups.filter((g) => g.status === "done").map((g) => g.id)),
-    held = p.groups.filter((g) => g.status === "held"),
-    first = held.filter((g) => g.upstream.every((u) => done.has(u.group_id))),
-    later = held.filter((g) => !first.includes(g));
-  return [
-    first.length && starting + titles(first) + ".",
-    later.length && `Waiting for others to be done: ${titles(later)}.`,
-  ]
-    .filter(Boolean)
-    .join(" ");
-}
+import { merged, over, effect } from "../cards/planeffect";
+import { Unlink, Regroup } from "../cards/planchange";
 
 const atFirst = 200; // rows of the table, which the others follow when they are asked for
 
@@ -252,23 +224,7 @@ export default function PlanPage(p: PageProps) {
                         ))}
                   </td>
                   <td class={g.tasks.length ? undefined : "none"}>
-                    {g.tasks.length === 0
-                      ? "–"
-                      : g.tasks.map((t) => (
-                          <div key={t.id}>
-                            <Status of={t.status} /> <a href={"/ui/tasks/" + t.id}>{inert(t.title)}</a>
-                            {t.pr && (
-                              <>
-                                {" "}
-                                ·{" "}
-                                <a href={"/ui/prs/" + t.pr.id}>
-                                  #{t.pr.number} {words(t.pr.state)}
-                                </a>
-                              </>
-                            )}
-                            {t.failure_kind && <small> {words(t.failure_kind)}</small>}
-                          </div>
-                        ))}
+                    <GroupTasks of={g} />
                   </td>
                   <td>
                     {g.upstream.some((u) => u.kind === "ordering_only") && !over(x) && (
@@ -334,145 +290,5 @@ export default function PlanPage(p: PageProps) {
       ) : null}
       {reading && <GroupText of={reading} all={x.groups} go={(g) => setRead(g.id)} close={() => setRead("")} />}
     </>
-  );
-}
-
-// Unlink removes edges that only keep an order, and shows what is left before it does.
-function Unlink(p: { of: PlanDetail; group: PlanGroup; close: () => void; done: () => void }) {
-  const g = p.group,
-    [out, setOut] = useState<string[]>([]),
-    name = (id: string) => inert(p.of.groups.find((x) => x.id === id)?.title ?? id.slice(0, 8));
-  const left = g.upstream.filter((u) => !out.includes(u.group_id));
-  return (
-    <Dialog title={"Unlink " + inert(g.title)} class="wide" close={p.close}>
-      <Form
-        call={planUnlink}
-        submit="Remove"
-        done={(o) => {
-          p.close();
-          p.done();
-          tell(
-            `Removed. It waits for ${o.after.length}${o.revived.length ? `, and ${o.revived.length} tasks are queued again` : ""}.`,
-          );
-        }}
-        read={(f) => ({
-          planId: p.of.id,
-          group_id: g.id,
-          upstream_group_ids: out,
-          reason: String(f.get("reason") ?? ""),
-        })}
-      >
-        {(wrong) => (
-          <>
-            <fieldset>
-              <legend>It shall not wait any more for</legend>
-              {g.upstream.map((u) => (
-                <label key={u.group_id} class="check">
-                  <input
-                    type="checkbox"
-                    disabled={u.kind === "code"}
-                    checked={out.includes(u.group_id)}
-                    onChange={(e) =>
-                      setOut(e.currentTarget.checked ? [...out, u.group_id] : out.filter((x) => x !== u.group_id))
-                    }
-                  />{" "}
-                  {name(u.group_id)}
-                  {u.kind === "code" && <small> it needs its code</small>}
-                </label>
-              ))}
-              {wrong("upstream_group_ids") && <em>{wrong("upstream_group_ids")!.join(", ")}</em>}
-            </fieldset>
-            <p class="dim">
-              Before: {g.upstream.map((u) => name(u.group_id)).join("; ")}. After:{" "}
-              {left.map((u) => name(u.group_id)).join("; ") || "it waits for nothing"}.
-            </p>
-            <Text name="reason" label="Reason" hint="is kept with the change" wrong={wrong} />
-          </>
-        )}
-      </Form>
-    </Dialog>
-  );
-}
-
-// Regroup puts other tasks, or those of an ask, in the place of groups.
-function Regroup(p: { of: PlanDetail; close: () => void; done: () => void }) {
-  const x = p.of,
-    own = new Set(x.groups.flatMap((g) => g.tasks.map((t) => t.id))),
-    [q, setQ] = useState(""),
-    [chosen, setChosen] = useState<Task[]>([]); // they stay while others are looked for
-  const tasks = useList("tasks" + q, (cursor, signal) =>
-    taskList({ cursor, per_page: 30, q: q || undefined }, { signal }),
-  );
-  const asks = useList("asks", (cursor, signal) =>
-    askList({ cursor, per_page: 30, filter: ["state:triaged"] }, { signal }),
-  );
-  const found = tasks.ids.value.map((t) => tasks.rows.get(t)!.value).filter((t) => !own.has(t.id)),
-    is = (t: Task) => chosen.some((c) => c.id === t.id);
-  return (
-    <Dialog title="Put tasks in the place of groups" class="wide" close={p.close}>
-      <Form
-        call={planRegroup}
-        submit="Regroup"
-        done={(o) => {
-          p.close();
-          p.done();
-          const n = o.superseded_groups.length;
-          tell(`${n} ${n === 1 ? "group was" : "groups were"} replaced by ${o.groups.length}.`);
-        }}
-        read={(f) => ({
-          planId: x.id,
-          group_ids: f.getAll("group").map(String),
-          ask_id: String(f.get("ask") ?? "") || undefined,
-          task_ids: chosen.length ? chosen.map((t) => t.id) : undefined,
-        })}
-      >
-        {(wrong) => (
-          <>
-            <fieldset>
-              <legend>Groups that are replaced</legend>
-              {x.groups
-                .filter((g) => !["done", "stopped", "superseded"].includes(g.status))
-                .map((g) => (
-                  <label key={g.id} class="check">
-                    <input type="checkbox" name="group" value={g.id} /> {inert(g.title)}{" "}
-                    <small>{words(g.status)}</small>
-                  </label>
-                ))}
-              {wrong("group_ids") && <em>{wrong("group_ids")!.join(", ")}</em>}
-            </fieldset>
-            <Choice
-              name="ask"
-              field="ask_id"
-              label="By the tasks of an ask"
-              wrong={wrong}
-              all={[["", "none"], ...asks.ids.value.map((a) => [a, inert(asks.rows.get(a)!.value.title)] as const)]}
-            />
-            <fieldset>
-              <legend>Or by these tasks</legend>
-              <input
-                type="search"
-                aria-label="Find tasks"
-                placeholder="Find tasks"
-                onInput={(e) => setQ(e.currentTarget.value)}
-              />
-              {[...chosen.filter((t) => !found.some((f) => f.id === t.id)), ...found].map((t) => (
-                <label key={t.id} class="check">
-                  <input
-                    type="checkbox"
-                    checked={is(t)}
-                    onChange={() => setChosen(is(t) ? chosen.filter((c) => c.id !== t.id) : [...chosen, t])}
-                  />{" "}
-                  {inert(t.title)}{" "}
-                  <small>
-                    {t.repo}, {words(t.status)}
-                  </small>
-                </label>
-              ))}
-              {wrong("task_ids") && <em>{wrong("task_ids")!.join(", ")}</em>}
-            </fieldset>
-          </>
-        )}
-      </Form>
-    </Dialog>
   );
 }

@@ -2,7 +2,6 @@
 // reviews found, the report of the agent.
 import { useLayoutEffect, useState } from "preact/hooks";
 import {
-  ciRuns,
   prAskAgain,
   prComments,
   prGet,
@@ -10,42 +9,33 @@ import {
   prRearmBabysit,
   prUnapprove,
   reviewFindings,
-  reviewRerun,
-  reviewStatus,
-  type Check,
   type Finding,
   type PullRequest,
   type PullRequestDetail,
   type PullRequestThread,
-  type ReviewRun,
 } from "../client.gen";
 import { PullState } from "../cards/pullstate";
 import { ApprovalCard, broughtBack } from "../cards/approval";
 import { Arm } from "../cards/arm";
 import { decide } from "../cards/decide";
-import { FindingCard } from "../cards/finding";
-import { From } from "../cards/from";
 import { Report } from "../cards/report";
-import { held, Reviewed } from "../cards/reviewed";
 import { RequestChanges, Say, TakeBack, ThreadCard } from "../cards/said";
 import { LeftOut } from "../cards/leftout";
 import { Unwanted } from "../cards/unwanted";
-import { Who } from "../cards/who";
 import { useAgain, useList, useOne, type List } from "../list";
 import { go, here, query, setQuery, type PageProps } from "../route";
-import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { Dialog } from "../ui/dialog";
 import { gate } from "../ui/gate";
 import { useKeys } from "../ui/keys";
-import { Markdown, pieces } from "../ui/markdown";
-import { Act, Coming, Counts, Empty, Fact, Facts, Head, Id, Loading, More, Tabs, Trouble } from "../ui/parts";
+import { Markdown } from "../ui/markdown";
+import { Act, Coming, Empty, Head, Loading, More, Tabs, Trouble } from "../ui/parts";
 import { Raw } from "../ui/raw";
-import { Status, words } from "../ui/status";
-import { Table } from "../ui/table";
-import { Time, Took } from "../ui/time";
+import { words } from "../ui/status";
+import { Time } from "../ui/time";
 import { Changes } from "./changes";
-import { brain, verdict } from "./reviewed";
+import { About } from "../cards/pullfacts";
+import { Checks, Review } from "../cards/pullreviews";
 
 const tabs = ["changes", "conversation", "description", "checks", "review", "report", "raw"] as const;
 
@@ -175,105 +165,6 @@ function Whole(p: PageProps) {
   );
 }
 
-function About(p: { of: PullRequest }) {
-  const r = p.of,
-    b = r.babysit;
-  return (
-    <Facts>
-      <Fact name="Repository">
-        <a href={"/ui/repos/" + r.repo}>{r.repo}</a>
-        {r.number > 0 && "#" + r.number}
-      </Fact>
-      <Fact name="Branch">
-        <code>{inert(r.head_ref)}</code> into <code>{inert(r.base_ref)}</code>
-      </Fact>
-      <Fact name="Head">
-        <Id of={r.head_sha} chars={10} />
-      </Fact>
-      <Fact name="Checks">
-        <Status of={r.checks} noun="checks" />
-      </Fact>
-      <Fact name="Review">
-        {r.review.verdict === "failure" ? (
-          <a href="?tab=review">{held(r.review.holding, "the merge")}</a>
-        ) : (
-          <Reviewed of={r.review} />
-        )}
-      </Fact>
-      {r.state === "open" && (
-        <Fact name="Merges">{r.mergeable === "conflict" ? <Status of="conflict" /> : words(r.mergeable)}</Fact>
-      )}
-      {r.would && (
-        <Fact name="The merge would change">
-          <Counts of={{ ...r.would, files: r.would.files.length + r.would.more }} />{" "}
-          <small>
-            of <code>{inert(r.base_ref)}</code> at <code>{r.would.base_sha.slice(0, 10)}</code>
-          </small>
-        </Fact>
-      )}
-      {b.state !== "off" && (
-        <Fact name="Repair">
-          {b.task_id ? <a href={"/ui/tasks/" + b.task_id}>{words(b.state)}</a> : words(b.state)}{" "}
-          <small>
-            checks {b.ci_rounds_used}/{b.ci_rounds_max}, conflicts {b.conflict_rounds_used}/{b.conflict_rounds_max},
-            review {b.review_rounds_used}/{b.review_rounds_max}, requests {b.request_rounds_used}/{b.request_rounds_max}
-            {b.queue_full_since && (
-              <>
-                , waits for room in the queue since <Time at={b.queue_full_since} />
-              </>
-            )}
-            {b.next_round_at && (
-              <>
-                , next <Time at={b.next_round_at} />
-              </>
-            )}
-          </small>
-        </Fact>
-      )}
-      {r.queue && (
-        <Fact name="Merge queue">
-          <a href={`/ui/repos/${r.repo}/merge-queue`}>place {r.queue.position}</a>{" "}
-          <small>
-            {words(r.queue.state)}
-            {r.queue.queue === "host" && ", at the host"}
-          </small>
-        </Fact>
-      )}
-      {r.task_id && <From task={r.task_id} />}
-      <Fact name="Opened">
-        <Time at={r.created_at} /> by {r.author ? inert(r.author) : r.author_kind}
-      </Fact>
-      {r.merged_at && (
-        <Fact name="Merged">
-          <Time at={r.merged_at} />{" "}
-          {r.merged_by && (
-            <>
-              by <Who of={r.merged_by} />
-            </>
-          )}{" "}
-          {r.merge_sha && <Id of={r.merge_sha} />}
-        </Fact>
-      )}
-      {r.closed_at && (
-        <Fact name="Closed">
-          <Time at={r.closed_at} /> {r.closed_why && words(r.closed_why)}
-          {r.closed_by && (
-            <>
-              {" "}
-              by <Who of={r.closed_by} />
-            </>
-          )}
-        </Fact>
-      )}
-      {r.labels.length > 0 && <Fact name="Labels">{inert(r.labels.join(", "))}</Fact>}
-      {new URL(r.url, location.href).origin !== location.origin && <Fact name="At its host">{pieces(r.url)}</Fact>}
-      <Fact name="Id">
-        <Id of={r.id} />
-      </Fact>
-    </Facts>
-  );
-}
-
 // Actions are what a person may do whether asked or not.
 function Actions(p: { of: PullRequest }) {
   const r = p.of,
@@ -317,134 +208,6 @@ function Actions(p: { of: PullRequest }) {
           <Arm id={r.id} focus done={() => setArm(false)} />
         </Dialog>
       )}
-    </>
-  );
-}
-
-function Checks(p: { id: string }) {
-  const list = useList<Check>(
-    p.id + "checks",
-    (cursor, signal) => ciRuns({ cursor, per_page: 50, filter: ["pr:" + p.id] }, { signal }),
-    { topic: "ci", fits: (c) => c.pr_id === p.id },
-  );
-  if (!may(ciRuns))
-    return (
-      <Empty>
-        To see checks you need the scope <code>{ciRuns.scope}</code>.
-      </Empty>
-    );
-  return (
-    <div class="boxed">
-      <Table
-        list={list}
-        id="checks"
-        part
-        label="Checks"
-        widths="130px minmax(0,1fr) 100px 70px 90px 90px"
-        href={(c) => "/ui/ci?check=" + c.id}
-        empty="No check has run. The policy file of the repository names one."
-        columns={[
-          { name: "Status", cell: (c) => <Status of={c.status} /> },
-          { name: "Command", wide: true, cell: (c) => <code>{inert(c.command)}</code> },
-          { name: "Commit", class: "less", cell: (c) => <code>{c.sha.slice(0, 10)}</code> },
-          { name: "Exit", class: "num less", cell: (c) => c.exit_code ?? "–" },
-          { name: "Took", class: "num less", cell: (c) => <Took from={c.started_at} to={c.finished_at} /> },
-          { name: "Begun", class: "dim end", cell: (c) => <Time at={c.created_at} suffix={false} /> },
-        ]}
-      />
-    </div>
-  );
-}
-
-function Review(p: { of: PullRequest; findings: List<Finding>; rows: Finding[] }) {
-  const id = p.of.id,
-    runs = useList<ReviewRun>(id + "runs", (cursor, signal) => reviewStatus({ id, cursor, per_page: 50 }, { signal }));
-  useAgain("prs", id, () => void runs.refresh());
-  useAgain(
-    "tasks",
-    (x) => x.row?.pr_id === id,
-    () => void runs.refresh(),
-  );
-  return (
-    <>
-      <div class="spread">
-        <h2>Reviews</h2>
-        <div class="acts">
-          <Act
-            call={reviewRerun}
-            input={{ id }}
-            disabled={p.of.state !== "open"}
-            done={(o) => {
-              void runs.load();
-              return o.rerun ? "A review of this head begins." : "This head is being reviewed already.";
-            }}
-          >
-            Review again
-          </Act>
-        </div>
-      </div>
-      {runs.state.value === "loading" ? (
-        <Loading />
-      ) : runs.state.value === "failed" ? (
-        <Trouble error={new Error(runs.error.value)} again={() => void runs.load()} />
-      ) : runs.ids.value.length === 0 ? (
-        <Empty>It was not reviewed.</Empty>
-      ) : (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Reviews">
-          <table class="full narrows">
-            <thead>
-              <tr>
-                <th>Verdict</th>
-                <th>Head</th>
-                <th>Kept findings</th>
-                <th>Model</th>
-                <th>Task</th>
-                <th>Begun</th>
-              </tr>
-            </thead>
-            <tbody>
-              {runs.ids.value
-                .map((x) => runs.rows.get(x)!.value)
-                .map((r) => (
-                  <tr key={r.id}>
-                    <td>
-                      {verdict(r)}
-                      {r.note && <small> {inert(r.note)}</small>}
-                    </td>
-                    <td>
-                      <code>{r.head_sha.slice(0, 10)}</code>
-                      {r.since_sha && <small> since {r.since_sha.slice(0, 7)}</small>}
-                    </td>
-                    <td class="num">
-                      {r.findings_kept ?? "–"}
-                      {r.more > 0 && <small> and {r.more} more</small>}
-                      {r.unlooked > 0 && <small> {r.unlooked} not looked at again</small>}
-                    </td>
-                    <td>{brain(r)}</td>
-                    <td>
-                      {r.task_id && (
-                        <a href={"/ui/tasks/" + r.task_id}>
-                          <code>{r.task_id.slice(0, 8)}</code>
-                        </a>
-                      )}
-                    </td>
-                    <td>
-                      <Time at={r.created_at} />
-                    </td>
-                  </tr>
-                ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-      <h2>Findings</h2>
-      {p.findings.error.value && (
-        <Trouble error={new Error(p.findings.error.value)} again={() => void p.findings.load()} />
-      )}
-      {p.rows.length === 0
-        ? p.findings.state.value === "ready" && <Empty>No finding was kept.</Empty>
-        : p.rows.map((f) => <FindingCard key={f.id} of={f} head={p.of.head_sha} done={() => void p.findings.load()} />)}
-      <More of={p.findings} />
     </>
   );
 }

@@ -1,30 +1,18 @@
 // Templates: which agent and model carry a task out, what agents are told, and the
 // variables of those texts.
 import { useState } from "preact/hooks";
-import {
-  configDelete,
-  configList,
-  configSet,
-  providers,
-  systemPromptGet,
-  systemPromptSet,
-  templateDelete,
-  templateList,
-  templateSet,
-  type PromptVariable,
-  type Template,
-} from "../client.gen";
-import { useList, useOne } from "../list";
+import { providers, templateDelete, templateList, templateSet, type Template } from "../client.gen";
+import { useList } from "../list";
 import { query, setQuery } from "../route";
-import { useRepos, whole } from "../whole";
 import { useFresh } from "../ui/every";
 import { inert } from "../ui/ansi";
 import { Dialog } from "../ui/dialog";
 import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
 import { Cards, Choice, number, of, pairs, Text, unpaired } from "../ui/inputs";
-import { Act, Coming, Fact, Facts, Head, Tabs } from "../ui/parts";
-import { span, Time } from "../ui/time";
+import { Act, Head, Tabs } from "../ui/parts";
+import { span } from "../ui/time";
+import { type Row, Prompts, Variables } from "../cards/prompts";
 
 const tabs = ["templates", "prompts", "variables"];
 
@@ -39,8 +27,6 @@ export default function Templates() {
     </>
   );
 }
-
-type Row<T> = T & { id: string };
 
 function All() {
   const list = useList<Row<Template>>("templates", async (cursor, signal) => {
@@ -217,161 +203,5 @@ function Edit(p: { of: Template | undefined; close: (changed: boolean) => void }
         )}
       </Form>
     </Dialog>
-  );
-}
-
-const scopes = [
-  ["account", "the account"],
-  ["repo", "a repository"],
-  ["template", "a template"],
-] as const;
-type Scope = (typeof scopes)[number][0];
-
-// usePlaces are the places that a text may hold for: the account, a repository, a template.
-function usePlaces(): (readonly [string, string])[] {
-  const repos = useRepos();
-  const templates = useOne("templates", (signal) =>
-    whole((cursor) => templateList({ cursor, per_page: 100 }, { signal })),
-  );
-  return [
-    ["account:", "the account"],
-    ...(repos.value.value?.data ?? []).map((r) => ["repo:" + r.id, "repository " + r.full_name] as const),
-    ...(templates.value.value?.data ?? []).map((t) => ["template:" + t.name, "template " + t.name] as const),
-  ];
-}
-
-const parse = (place: string) => ({
-  scope: place.slice(0, place.indexOf(":")) as Scope,
-  ref: place.slice(place.indexOf(":") + 1) || undefined,
-});
-
-function Prompts() {
-  const places = usePlaces(),
-    place = query().get("place") ?? "account:";
-  return (
-    <>
-      <p class="dim">
-        Runs are told all that hold for them, from the next one on: the account's, the repository's, the template's, and
-        that of whoever filed the task (<a href="/ui/settings">yours</a>). {"{{name}}"} is a variable.
-      </p>
-      <Choice
-        name="place"
-        label="System prompt of"
-        wrong={() => undefined}
-        value={place}
-        all={places}
-        onPick={(v) => setQuery({ place: v === "account:" ? "" : v })}
-      />
-      <Prompt key={place} place={place} />
-    </>
-  );
-}
-
-function Prompt(p: { place: string }) {
-  const at = parse(p.place),
-    one = useOne(p.place, (signal) => systemPromptGet(at, { signal })),
-    v = one.value.value;
-  if (!v) return <Coming of={one} />;
-  return (
-    <>
-      <Facts>
-        <Fact name="Last changed">
-          <Time at={v.updated_at} />
-        </Fact>
-      </Facts>
-      <Form
-        call={systemPromptSet}
-        submit="Save"
-        said="Saved. Runs are told it from the next one on."
-        keep
-        done={() => void one.load()}
-        read={(f) => ({ ...at, prompt: String(f.get("prompt") ?? "") })}
-      >
-        {(wrong) => (
-          <Text
-            name="prompt"
-            label="Text"
-            hint="empty: none. No secrets: every agent reads it"
-            wrong={wrong}
-            rows={12}
-            value={v.prompt}
-          />
-        )}
-      </Form>
-    </>
-  );
-}
-
-function Variables() {
-  const places = usePlaces();
-  const list = useList<Row<PromptVariable>>("variables", async (cursor, signal) => {
-    const page = await configList({ cursor, per_page: 100 }, { signal });
-    return { ...page, data: page.data.map((v) => ({ ...v, id: [v.scope, v.ref, v.key].join("/") })) };
-  });
-  const nameOf = (v: PromptVariable) => places.find(([x]) => x === `${v.scope}:${v.ref ?? ""}`)?.[1] ?? v.scope;
-  return (
-    <>
-      <p class="dim">
-        A variable stands in system prompts as {"{{name}}"} and is filled in when a run begins. Everybody in the account
-        and every agent can read it: keep secrets under <a href="/ui/settings/secrets">Secrets</a>.
-      </p>
-      <Cards
-        list={list}
-        label="Prompt variables"
-        empty="There is no variable."
-        row={(v) => (
-          <>
-            <div>
-              <p>
-                <code>{`{{${v.key}}}`}</code>{" "}
-                <span class="dim">
-                  of {nameOf(v)}, <Time at={v.updated_at} />
-                </span>
-              </p>
-              <p>{inert(v.value)}</p>
-            </div>
-            <div class="acts">
-              <Act
-                call={configDelete}
-                input={{ scope: v.scope, key: v.key, ref: v.ref ?? undefined }}
-                confirm="Delete it? Prompts that use it keep the placeholder as it is written."
-                done={() => {
-                  void list.load();
-                  return "Deleted.";
-                }}
-              >
-                Delete
-              </Act>
-            </div>
-          </>
-        )}
-      />
-      <h2>Set a variable</h2>
-      <Form
-        call={configSet}
-        submit="Set"
-        said="Set."
-        done={() => void list.load()}
-        read={(f) => ({
-          ...parse(of(f, "place") ?? "account:"),
-          key: of(f, "key") ?? "",
-          value: String(f.get("value") ?? ""),
-        })}
-      >
-        {(wrong) => (
-          <>
-            <Choice
-              name="place"
-              label="Holds for"
-              wrong={(x) => wrong("ref") ?? wrong("scope") ?? wrong(x)}
-              value="account:"
-              all={places}
-            />
-            <Text name="key" label="Name" wrong={wrong} need />
-            <Text name="value" label="Value" wrong={wrong} rows={2} />
-          </>
-        )}
-      </Form>
-    </>
   );
 }

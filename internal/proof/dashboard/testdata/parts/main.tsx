@@ -8,6 +8,7 @@ import { Markdown } from "../../../../web/src/ui/markdown";
 import { Lines } from "../../../../web/src/ui/lines";
 import { numbered, rows, type Hunk } from "../../../../web/src/ui/patch";
 import { Transcript } from "../../../../web/src/ui/transcript";
+import { effect } from "../../../../web/src/cards/planeffect";
 import { packed } from "../../../../web/src/cards/sources";
 import { wilson } from "../../../../web/src/ui/rate";
 import { Reader } from "../../../../web/src/sse";
@@ -205,6 +206,24 @@ function sse(t: Report) {
   t.grows("a frame in pieces", "data: a\n\n", (s) => { const reader = new Reader(); for (let i = 0; i < s.length; i += 1000) reader.take(s.slice(i, i + 1000)); });
 }
 
+// Each group that is held is started or waits, whatever it waits for, and no group is said twice.
+function plan(t: Report) {
+  t.check("what an approval starts", 1000, (r) => {
+    const groups = [...Array(r.int(12))].map((_, i) => ({
+      id: "g" + i, title: "group " + i + ".", status: r.of(["held", "done", "running", "failed"]),
+      upstream: [...Array(r.int(3))].map(() => ({ group_id: "g" + r.int(12) })),
+    }));
+    const said = effect({ groups } as any, "Started: "), [starts, waits] = [said.includes("Started: "), said.includes("Waiting for others")];
+    const held = groups.filter((g) => g.status === "held"),
+      free = held.filter((g) => g.upstream.every((u) => groups.some((x) => x.id === u.group_id && x.status === "done")));
+    if (starts !== free.length > 0 || waits !== held.length > free.length) return `${show(groups)}: ${said}`;
+    const named = groups.filter((g) => said.includes(g.title));
+    if (named.some((g) => g.status !== "held" || said.split(g.title).length !== 2)) return `${show(groups)} names another: ${said}`;
+    const more = [...said.matchAll(/ and (\d+) more/g)].reduce((n, m) => n + Number(m[1]), 0);
+    return named.length + more === held.length ? "" : `${held.length} are held: ${said}`;
+  });
+}
+
 function board(t: Report) {
   t.check("widgets keep their order and their size, and none lies upon another", 1500, (r) => {
     const all = Array.from({ length: r.int(30) }, (_, i) => ({ key: String(i), w: 1 + r.int(12), h: 1 + r.int(8) })),
@@ -226,6 +245,6 @@ function board(t: Report) {
 
 Object.assign(window, { parts: (name: string, seed: number) => {
   const t = new Report(seed);
-  ({ ansi, lcs, patch, dag, markdown, transcript, sse, board })[name]!(t);
+  ({ ansi, lcs, patch, dag, markdown, transcript, sse, board, plan })[name]!(t);
   return { n: t.n, wrong: t.wrong };
 } });
