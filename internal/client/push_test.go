@@ -39,13 +39,16 @@ func TestPushOfAServerThatFails(t *testing.T) {
 		"no git":       {"hello", "is not where pushes go", nil},
 		"no refs":      {empty[:35], "is not where pushes go", nil},
 		"half of them": {empty[:len(empty)-4], "is not where pushes go", nil},
-		"a sentence":   {empty, "The disk is full.", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "The disk is full.", 507) }},
+		"a sentence": {empty, "The disk is full.", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "The disk is full.", 507)
+		}},
 		"cut off": {empty, "no answer from", func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			panic(http.ErrAbortHandler)
 		}},
 		"an answer without a report": {empty, "git push failed", func(_ http.ResponseWriter, r *http.Request) {
-			if user, password, _ := r.BasicAuth(); user != "token" || password != "secret" || r.Header.Get("Yardmaster-Default-Branch") != "main" {
+			user, password, _ := r.BasicAuth()
+			if branch := r.Header.Get("Yardmaster-Default-Branch"); user != "token" || password != "secret" || branch != "main" {
 				t.Errorf("it comes with %v", r.Header)
 			}
 			_, _ = io.Copy(io.Discard, r.Body)
