@@ -26,7 +26,7 @@ import (
 func (a *App) serve(ctx context.Context, listener net.Listener) error {
 	base, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
-	a.conns = held.NewConns(a.most(), a.cfg.Proxies, a.refusedConn())
+	a.conns = held.NewConns(a.most(), a.cfg.Proxies, a.refusedConn(), a.secure)
 	server := &http.Server{
 		Handler:           rest.LimitBodyTime(a.cfg.BodyTime, a.handler()),
 		ConnContext:       a.conns.Context,
