@@ -1863,18 +1863,6 @@ CREATE TABLE pull_comments (
 CREATE INDEX pull_comments_thread ON pull_comments (thread_id, created_at);
 CREATE INDEX pull_comments_account ON pull_comments (account_id);
 CREATE INDEX pulls_to_move ON pulls (move_at) WHERE move_at > 0;
-CREATE TABLE lfs_objects (
-  id         TEXT PRIMARY KEY,
-  account_id TEXT NOT NULL REFERENCES accounts (id),
-  repo_id    TEXT NOT NULL REFERENCES repos (id),
-  oid        TEXT NOT NULL,             -- SHA-256 of the bytes, in hexadecimal digits
-  size       BIGINT NOT NULL,           -- bytes
-  begun_at   BIGINT NOT NULL,           -- when its upload began
-  stored_at  BIGINT                     -- NULL: the upload has not ended
-);
-CREATE UNIQUE INDEX lfs_objects_stored ON lfs_objects (repo_id, oid) WHERE stored_at IS NOT NULL;
-CREATE INDEX lfs_objects_account ON lfs_objects (account_id);
-CREATE INDEX lfs_objects_begun ON lfs_objects (begun_at) WHERE stored_at IS NULL;
 CREATE TABLE schema_releases (
   version BIGINT PRIMARY KEY,
   oldest  BIGINT NOT NULL, -- the newest migration that a program must know at least
@@ -2327,6 +2315,28 @@ CREATE TABLE answers (
 );
 CREATE INDEX answers_asker ON answers (repo_id, asker, id);
 CREATE INDEX provenances_commit ON provenances (repo_id, merge_sha);
+CREATE TABLE lfs_begun (
+  id         TEXT PRIMARY KEY,   -- of the repository to be
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  owner      TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  begun_at   BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX lfs_begun_place ON lfs_begun (owner, name);
+CREATE INDEX lfs_begun_account ON lfs_begun (account_id);
+CREATE TABLE "lfs_objects" (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  repo_id    TEXT NOT NULL,             -- of a repository, or of one to be
+  oid        TEXT NOT NULL,             -- SHA-256 of the bytes, in hexadecimal digits
+  size       BIGINT NOT NULL,           -- bytes
+  begun_at   BIGINT NOT NULL,           -- when its upload began
+  stored_at  BIGINT,                    -- NULL: the upload has not ended, or the object is given up
+  told_at    BIGINT NOT NULL            -- when somebody who pushes was last told that it is there, or its upload began
+);
+CREATE UNIQUE INDEX lfs_objects_stored ON lfs_objects (repo_id, oid) WHERE stored_at IS NOT NULL;
+CREATE INDEX lfs_objects_account ON lfs_objects (account_id);
+CREATE INDEX lfs_objects_begun ON lfs_objects (begun_at) WHERE stored_at IS NULL;
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2487,4 +2497,5 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (157, 650, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (158, 651, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (159, 660, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (160, 670, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (161, 695, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
