@@ -22,7 +22,8 @@ const receivePack = "git-receive-pack"
 // between runs in the place of the server's program and passes on what it and git say to each
 // other, through two named pipes, of which it opens the one for the answers first. The path of the
 // repository comes after it.
-const between = `exec 3<"$YARDMASTER_ANSWERED" 4>"$YARDMASTER_PUSHED"; cat <&3 4>&- & exec cat >&4 3<&- 4>&-; :`
+const between = `PATH=$PATH:/usr/bin:/bin; exec 3<"$YARDMASTER_ANSWERED" 4>"$YARDMASTER_PUSHED"; ` +
+	`cat <&3 4>&- & exec cat >&4 3<&- 4>&-; :`
 
 // push has git push to a repository of the server, which is at path, and answers what git says.
 // The bytes go over HTTP here: git's own way there compares each ref that it names with all
