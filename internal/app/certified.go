@@ -31,7 +31,7 @@ func (a *App) certified() (err error) {
 // fewAtOnce keeps the connections of a listener few on which nobody is served but who certifies the
 // server, and who is led to it: beyond them the one that is open for the longest time is closed.
 func fewAtOnce(l net.Listener) net.Listener {
-	return held.NewConns(held.Limits{All: 256, PerAddress: 16}, nil, nil).Listener(l)
+	return held.NewConns(held.Limits{All: 256, PerAddress: 16}, nil, nil, nil).Listener(l)
 }
 
 // secured is a listener that speaks TLS if the server does.

@@ -323,8 +323,9 @@ func (a *App) wire() parts {
 	author := a.author()
 	p.repo = add(&p, repo.New(repo.Needs{
 		DB: a.db, Hub: a.hub, Hosts: a.hosts, Folders: a.repoFolders, Attempts: flow.GitTokens{DB: a.db},
-		Holders: flow.Holders{SignIn: p.signin},
-		Pulls:   flow.Pulls{}, Logger: a.log,
+		Contents: flow.Contents{Of: func() *lfs.Service { return p.lfs }},
+		Holders:  flow.Holders{SignIn: p.signin},
+		Pulls:    flow.Pulls{}, Logger: a.log,
 	}))
 	add(&p, creation.New(creation.Needs{
 		DB: a.db, Hub: a.hub, Due: a.due, Logger: a.log, Hosts: a.hosts, Places: flow.CreationPlaces{},

@@ -111,3 +111,29 @@ func TestDefaultBranchAfterContents(t *testing.T) {
 		t.Errorf("the default branch is %s", r.DefaultBranch)
 	}
 }
+
+// A first push of which git takes nothing leaves no repository, although its contents came before;
+// once git takes it, they are there without being sent again.
+func TestRefusedFirstPushLeavesNothing(t *testing.T) {
+	t.Parallel()
+	l := start(t, db.SQLite).lab()
+	text := random(34, 9000)
+	dir := l.work("acme/art", map[string][]byte{"data.bin": text})
+	if out, err := l.try(dir, l.owner, "push", "origin", "main:refs/heads/svc"); err == nil || !strings.Contains(out, "choose another") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	p, _ := objectOf(text)
+	if _, a, _ := l.batch("acme/art", l.owner, gitlfs.Upload, p); len(a.Objects) != 1 || a.Objects[0].Actions != nil {
+		t.Errorf("its contents did not come: %+v", a)
+	}
+	l.send("GET", "/v1/repos/acme/art", l.owner, "").want(404)
+	if got := l.send("GET", "/v1/repos", l.owner, "").want(200); strings.Contains(string(got.body), "acme/art") {
+		t.Errorf("it is listed: %s", got.body)
+	}
+	l.git(dir, l.owner, "-c", "lfs.locksverify=false", "push", "--no-verify", "origin", "main")
+	there := filepath.Join(t.TempDir(), "clone")
+	l.git(dir, l.owner, "clone", "-q", l.URL()+"/git/acme/art.git", there)
+	if got, err := os.ReadFile(filepath.Join(there, "data.bin")); err != nil || !bytes.Equal(got, text) {
+		t.Errorf("%v, %d bytes", err, len(got))
+	}
+}

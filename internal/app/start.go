@@ -32,7 +32,7 @@ func (a *App) serve(ctx context.Context, listener net.Listener) error {
 	lasting, endStreams := context.WithCancel(context.WithoutCancel(ctx))
 	defer endStreams()
 	a.lasting = lasting
-	a.conns = held.NewConns(a.most(), a.cfg.Proxies, a.refusedConn())
+	a.conns = held.NewConns(a.most(), a.cfg.Proxies, a.refusedConn(), a.secure)
 	server := &http.Server{
 		Handler:           rest.LimitBodyTime(a.cfg.BodyTime, a.handler()),
 		ConnContext:       a.conns.Context,

@@ -67,6 +67,8 @@ func (f *forge) Missing([]codehost.Repo) []codehost.Repo { return nil }
 // Stored finds no folder: there are none.
 func (f *forge) Stored() ([]codehost.Repo, error) { return nil, nil }
 
+func (f *forge) Pointed(context.Context, codehost.Repo, []string) ([]string, error) { return nil, nil }
+
 // Stack and PutBranch are for queues, which no repository of a walk has.
 func (f *forge) Stack(context.Context, codehost.Repo, codehost.StackOptions) (codehost.Stacked, error) {
 	return codehost.Stacked{}, codehost.ErrNotFound

@@ -29,7 +29,8 @@ func (c *Client) AddRepo(ctx context.Context, source, owner, name string) error 
 	if c.Steps != nil {
 		step, part, quiet = c.Steps.Step, c.Steps.Part, "--progress"
 	}
-	remote := fmt.Sprintf("%s/git/%s/%s.git", c.URL, owner, name)
+	at := fmt.Sprintf("/git/%s/%s.git", owner, name)
+	remote := c.URL + at
 	dir := source
 	if info, err := os.Stat(source); err != nil || !info.IsDir() {
 		if err != nil && !strings.Contains(source, ":") {
@@ -55,8 +56,7 @@ func (c *Client) AddRepo(ctx context.Context, source, owner, name string) error 
 	}
 	step("Pushing " + source + " to " + remote)
 	// A hook of git-lfs would send contents before anybody knows whether the commits are taken.
-	out, err := gitTelling(ctx, part, dir, c.URL, c.Token, "-c", "http."+c.URL+".extraHeader=Yardmaster-Default-Branch: "+head,
-		"push", quiet, "--no-verify", "--atomic", remote, "refs/heads/*:refs/heads/*", "refs/tags/*:refs/tags/*")
+	out, err := c.push(ctx, part, dir, at, head, quiet, "--no-verify", "--atomic", "refs/heads/*:refs/heads/*", "refs/tags/*:refs/tags/*")
 	if ctx.Err() != nil {
 		return err
 	}

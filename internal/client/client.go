@@ -181,9 +181,10 @@ func whole(r io.Reader, most int64) ([]byte, error) {
 	return b, err
 }
 
+// send makes a request whose body is in as JSON, or in itself if it is an io.Reader.
 func (c *Client) send(ctx context.Context, method, path string, in any, header http.Header) (*http.Response, error) {
-	var body io.Reader
-	if in != nil {
+	body, raw := in.(io.Reader)
+	if in != nil && !raw {
 		b, err := json.Marshal(in)
 		if err != nil {
 			return nil, err
@@ -198,11 +199,11 @@ func (c *Client) send(ctx context.Context, method, path string, in any, header h
 	for k, v := range header {
 		req.Header[k] = v
 	}
-	if in != nil {
+	if in != nil && !raw {
 		req.Header.Set("Content-Type", "application/json")
 		c.tell(req)
 	}
-	if c.Token != "" {
+	if c.Token != "" && req.Header.Get("Authorization") == "" {
 		req.Header.Set("Authorization", "Bearer "+c.Token)
 	}
 	hc := c.HTTP
@@ -227,7 +228,7 @@ func (c *Client) send(ctx context.Context, method, path string, in any, header h
 	p := &Problem{Status: resp.StatusCode}
 	if json.Unmarshal(b, p) != nil || p.Type == "" {
 		*p = Problem{} // it may be half read
-		p.Type, p.Detail = "about:blank", fmt.Sprintf("%s %s answered %s", method, path, resp.Status)
+		p.Type, p.Detail = "about:blank", fmt.Sprintf("%s %s answered %s%s", method, path, resp.Status, plainly(resp, path, b))
 	}
 	p.Status = resp.StatusCode
 	return nil, p

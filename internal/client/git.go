@@ -26,10 +26,7 @@ func gitTelling(ctx context.Context, part func(string), dir, url, token string, 
 	if url != "" {
 		proxies.SpareServer(ctx, url)
 	}
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0",
-		"LC_ALL=C") // what it refuses, and how far it is, is told by its words
+	cmd := gitCommand(ctx, dir, args...)
 	if token != "" {
 		basic := base64.StdEncoding.EncodeToString([]byte("token:" + token))
 		cmd.Env = append(cmd.Env, "GIT_CONFIG_COUNT=2",
@@ -37,6 +34,23 @@ func gitTelling(ctx context.Context, part func(string), dir, url, token string, 
 			// git would send the header to wherever the server sends it on to.
 			"GIT_CONFIG_KEY_1=http."+url+".followRedirects", "GIT_CONFIG_VALUE_1=false")
 	}
+	for args[0] == "-c" && len(args) > 2 {
+		args = args[2:]
+	}
+	return saying(ctx, part, cmd, args[0])
+}
+
+// gitCommand is git with the user's own configuration.
+func gitCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0",
+		"LC_ALL=C") // what it refuses, and how far it is, is told by its words
+	return cmd
+}
+
+// saying runs git and answers its output. part is that of gitTelling.
+func saying(ctx context.Context, part func(string), cmd *exec.Cmd, verb string) (string, error) {
 	said := &transcript{part: part}
 	cmd.Stdout, cmd.Stderr = said, said // one writer: os/exec writes to it from one goroutine
 	err := cmd.Run()
@@ -45,10 +59,6 @@ func gitTelling(ctx context.Context, part func(string), dir, url, token string, 
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
-		for args[0] == "-c" && len(args) > 2 {
-			args = args[2:]
-		}
-		verb := args[0]
 		if text := strings.TrimSpace(out); text != "" {
 			return out, fmt.Errorf("git %s failed:\n%s", verb, text)
 		}

@@ -80,8 +80,10 @@ var Retention = []Kept{
 		"answers"}, ByItself, "",
 		"how something went that is long over"},
 
+	{[]string{"lfs_begun"}, ByItself, "",
+		"repositories whose contents came and whose first push never did: a day later"},
 	{[]string{"lfs_objects"}, ByItself, "",
-		"uploads that were given up; objects of Git LFS that have arrived are kept for good, as commits name them"},
+		"uploads that were given up; objects of Git LFS that nothing names any more, twice a day"},
 	{[]string{"task_deps", "plan_edges", "issues"}, ByRequest, "",
 		"the work; a row goes only where somebody takes it back"},
 	{[]string{"memberships", "former_members", "box_consents", "signins"}, ByRequest, "",

@@ -116,8 +116,8 @@ func (y *twoHosts) wire() {
 	stand := standin.Tasks{Agent: "claude", Places: 9}
 	tasks, _ := standin.Services(y.db, hub, TaskRepos{Hosts: y.hosts}, stand)
 	y.repos = repo.New(repo.Needs{
-		DB: y.db, Hub: hub, Hosts: y.hosts, Folders: &builtin.Host{}, Attempts: anyAccount{}, Holders: anyAccount{}, Pulls: Pulls{},
-		Logger: log,
+		DB: y.db, Hub: hub, Hosts: y.hosts, Folders: &builtin.Host{}, Attempts: anyAccount{}, Holders: anyAccount{},
+		Pulls: Pulls{}, Contents: Contents{}, Logger: log,
 	})
 	intents := intent.New(intent.Needs{DB: y.db, Due: duetest.New(y.db, hub), Hosts: y.hosts, Logger: log})
 	checks := ci.New(ci.Needs{

@@ -193,7 +193,7 @@ func TestWrote(t *testing.T) {
 			DB: d, Hub: event.NewHub(),
 			Hosts:   codehost.NewHosts(map[string]codehost.Sides{codehost.BuiltIn: {Host: host, Forge: builtin.Forge{}}}),
 			Folders: host, Attempts: GitTokens{}, Holders: Holders{},
-			Pulls: Pulls{}, Logger: discard,
+			Pulls: Pulls{}, Contents: Contents{}, Logger: discard,
 		})}
 		var pushes []string
 		repo.PushedEvent.On(d, func(_ *db.Tx, e event.Event[repo.Push]) error {

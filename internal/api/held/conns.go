@@ -31,6 +31,7 @@ type Conns struct {
 	limits  Limits
 	trusted []netip.Prefix // proxies, which have no limit of their own
 	refusal []byte         // what a connection is told that is refused
+	secure  *tls.Config    // over which it is told; nil: the server speaks no TLS
 
 	mu    sync.Mutex
 	n     int
@@ -48,9 +49,13 @@ type visitor struct {
 }
 
 // NewConns makes a Conns. Connections that are refused are sent the bytes of refusal, a whole
-// response.
-func NewConns(l Limits, trusted []netip.Prefix, refusal []byte) *Conns {
-	return &Conns{limits: l, trusted: trusted, refusal: refusal, sites: map[netip.Addr]*visitor{}}
+// response of HTTP/1.1, over TLS where secure is not nil.
+func NewConns(l Limits, trusted []netip.Prefix, refusal []byte, secure *tls.Config) *Conns {
+	if secure != nil {
+		secure = secure.Clone()
+		secure.NextProtos = []string{"http/1.1"}
+	}
+	return &Conns{limits: l, trusted: trusted, refusal: refusal, secure: secure, sites: map[netip.Addr]*visitor{}}
 }
 
 // Listener counts the connections that a listener accepts.
@@ -174,6 +179,9 @@ func (c *Conns) refuse(nc net.Conn) {
 	}()
 	defer nc.Close()
 	_ = nc.SetDeadline(time.Now().Add(farewell))
+	if c.secure != nil {
+		nc = tls.Server(nc, c.secure) // which shakes hands before it writes
+	}
 	if _, err := nc.Write(c.refusal); err != nil {
 		return
 	}

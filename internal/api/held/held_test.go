@@ -35,7 +35,8 @@ func serve(t *testing.T, conns Limits, room *Room, trusted ...netip.Prefix) *ser
 		t.Fatal(err)
 	}
 	s := &server{
-		NewConns(conns, trusted, []byte(refusal)), t, l.Addr().String(), make(chan struct{}), make(chan struct{}, 100), new(atomic.Int64),
+		NewConns(conns, trusted, []byte(refusal), nil), t, l.Addr().String(), make(chan struct{}), make(chan struct{}, 100),
+		new(atomic.Int64),
 	}
 	if room.Address == nil {
 		room.Address = func(r *http.Request) string { return strings.Split(r.RemoteAddr, ":")[0] }

@@ -57,6 +57,9 @@ func (q *request) first(ctx context.Context, p smarthttp.Push, room *room, rest 
 	}
 	dir := q.host.git.At(made, q.repo.String())
 	if err = adopt(ctx, dir, changed, q.r.Header.Get(DefaultBranchHeader)); err == nil {
+		err = dir.PackRefs(ctx)
+	}
+	if err == nil {
 		err = q.create(ctx, made)
 	}
 	if err != nil {

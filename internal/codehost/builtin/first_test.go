@@ -168,6 +168,11 @@ func TestManyRefs(t *testing.T) {
 	if e := s.heard(); len(e) != 1 || len(e[0].Updates) != 5002 {
 		t.Errorf("events: %d", len(e))
 	}
+	// Refs that were not put on the disk one by one are in the one file that was.
+	loose, err := filepath.Glob(filepath.Join(s.root, "acme/fresh.git/refs/*/*"))
+	if err != nil || len(loose) > 0 {
+		t.Errorf("%d refs are files of their own, %v", len(loose), err)
+	}
 }
 
 // Folders of first pushes that a crash has left go with the upkeep, those of pushes that

@@ -207,3 +207,12 @@ func (h *Host) DeleteBranch(ctx context.Context, r codehost.Repo, branch, expect
 	defer dir.done()
 	return dir.DeleteBranch(ctx, branch, expectSHA)
 }
+
+// Pointed answers those of some names of objects of Git LFS that a file in the repository names.
+func (h *Host) Pointed(ctx context.Context, r codehost.Repo, oids []string) ([]string, error) {
+	dir, err := h.open(r)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Pointed(ctx, oids)
+}

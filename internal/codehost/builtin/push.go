@@ -195,7 +195,11 @@ func (q *request) git(
 	ctx context.Context, folder string, p smarthttp.Push, room *room, rest io.Reader, out io.Writer,
 ) (*smarthttp.Report, error) {
 	report := smarthttp.NewReport(p.SideBand())
-	c := q.host.git.At("", "").Command(ctx, "receive-pack", "--stateless-rpc", folder)
+	git := q.host.git.At("", "")
+	if !q.exists {
+		git = git.Unsynced()
+	}
+	c := git.Command(ctx, "receive-pack", "--stateless-rpc", folder)
 	c.Stdout = room.answer(io.MultiWriter(report, out))
 	stdin, err := c.StdinPipe()
 	if err != nil {

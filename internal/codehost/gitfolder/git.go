@@ -10,7 +10,7 @@
 //   - fork.go: where a head left its base
 //   - outcome.go, back.go: what a merge would change, and bring back
 //   - merge.go, files.go: merges, and commits of files
-//   - maintain.go: upkeep
+//   - maintain.go, pointers.go: upkeep, and which objects of Git LFS are named
 package gitfolder
 
 import (

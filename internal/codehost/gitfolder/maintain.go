@@ -33,6 +33,16 @@ func (dir Folder) Pack(ctx context.Context, now time.Time) error {
 	return err
 }
 
+// Unsynced is a folder that is not in use yet: each of its refs is not put on the disk by itself.
+// PackRefs does that for all of them together.
+func (dir Folder) Unsynced() Folder { return dir.With([2]string{"core.fsync", "committed,-reference"}) }
+
+// PackRefs puts all refs into one file, and that on the disk.
+func (dir Folder) PackRefs(ctx context.Context) error {
+	_, err := dir.Output(ctx, "pack-refs", "--all")
+	return err
+}
+
 // Cruft tells whether Pack has found unreachable objects.
 func (dir Folder) Cruft() (bool, error) {
 	found, err := filepath.Glob(filepath.Join(dir.path, "objects/pack/*.mtimes"))

@@ -100,6 +100,9 @@ var (
 	maintain = declare("maintain", func(c context.Context, h *host, r repo, now time.Time) (none, error) {
 		return none{}, h.Maintain(c, r, now)
 	})
+	pointed = declare("pointed", func(c context.Context, h *host, r repo, oids []string) ([]string, error) {
+		return h.Pointed(c, r, oids)
+	})
 	size = declare("size", func(_ context.Context, h *host, r repo, _ none) (int64, error) { return h.Size(r) })
 )
 
@@ -237,6 +240,11 @@ func (h *Host) Search(ctx context.Context, r repo, rev string, words []string) (
 // Renames implements codehost.Searcher.
 func (h *Host) Renames(ctx context.Context, r repo, from, to string) (map[string]string, error) {
 	return at(ctx, h, renames, r, two{from, to})
+}
+
+// Pointed answers those of some names of objects of Git LFS that a file in the repository names.
+func (h *Host) Pointed(ctx context.Context, r repo, oids []string) ([]string, error) {
+	return at(ctx, h, pointed, r, oids)
 }
 
 // Maintain packs a repository at its home.

@@ -34,9 +34,6 @@ func IsTransfer(path string) bool {
 type Door interface {
 	// Authorize decides the access of a credential, see builtin.Hooks.
 	Authorize(ctx context.Context, user, password string, r codehost.Repo) (codehost.Access, error)
-	// Create makes a repository that the credential may create: the objects of a first push
-	// come before it.
-	Create(ctx context.Context, r codehost.Repo) error
 	// Signed is told of each request whose address is signed, and of the account of its repository,
 	// before its body is read; what it fails with is answered.
 	Signed(ctx context.Context, account string) error
@@ -138,15 +135,6 @@ func (q *request) admit() bool {
 	return true
 }
 
-// find finds the repository of the request; false if there is none.
-func (q *request) find() (ok bool, err error) {
-	err = q.s.DB.Read(q.r.Context(), func(tx *db.Tx) error {
-		q.repo, ok, err = q.s.Repos.At(tx, q.at)
-		return err
-	})
-	return ok, err
-}
-
 // read reads the batch; false if it has refused it.
 func (q *request) read() (b gitlfs.Batch, ok bool) {
 	bad := func(message string) (gitlfs.Batch, bool) {
@@ -211,8 +199,8 @@ func (q *request) batch() {
 	gitlfs.Write(q.w, http.StatusOK, a)
 }
 
-// begin makes the repository of a first push if all of its objects are taken. Otherwise it
-// answers with what is refused, and returns false: no repository is left behind.
+// begin notes that a first push is to make the repository, if all of its objects are taken.
+// Otherwise it answers with what is refused, and returns false.
 func (q *request) begin(b gitlfs.Batch) (ok bool, err error) {
 	q.repo = Repo{Account: q.access.Account}
 	a, err := q.answer(b)
@@ -224,7 +212,7 @@ func (q *request) begin(b gitlfs.Batch) (ok bool, err error) {
 		gitlfs.Write(q.w, http.StatusOK, a)
 		return false, nil
 	}
-	if err := q.door.Create(q.r.Context(), q.at); err != nil {
+	if err := q.start(); err != nil {
 		return false, err
 	}
 	return q.find()
@@ -249,6 +237,9 @@ func (q *request) answer(b gitlfs.Batch) (gitlfs.Answer, error) {
 	}
 	left, full := int64(-1), ""
 	if b.Operation == gitlfs.Upload {
+		if err := q.s.tell(ctx, q.repo.Account, there); err != nil {
+			return a, err
+		}
 		if _, off := q.s.Objects.(blob.Off); off {
 			return a, fault.New(fault.StorageFull, "", "This server keeps no objects, so it takes none of Git LFS. "+
 				"Its operator has to say with blob where they go.").OnPurpose()

@@ -9,6 +9,7 @@
 //
 //   - lfs.go: Service, and uploads that were given up
 //   - http.go: the batch call
+//   - tidy.go: repositories to be, and objects that nothing names any more
 //   - transfer.go: addresses, and the bytes
 //   - store.go: the statements
 package lfs
@@ -84,7 +85,8 @@ func New(n Needs) *Service {
 // Ops lists the capabilities of this package: none. Programs that speak Git LFS call it.
 func (*Service) Ops() []op.Op { return nil }
 
-// Loop removes what is left of uploads that were given up, until ctx ends.
+// Loop removes what is left of uploads that were given up, and of repositories that were never made,
+// until ctx ends.
 func (s *Service) Loop(ctx context.Context) error {
 	observe.Every(ctx, "lfs.tidy", passEvery, func(ctx context.Context) {
 		if err := s.Pass(ctx); err != nil {
@@ -96,6 +98,11 @@ func (s *Service) Loop(ctx context.Context) error {
 
 // Pass is one pass of Loop.
 func (s *Service) Pass(ctx context.Context) error {
+	if err := s.forget(ctx); errors.Is(err, blob.ErrHeld) {
+		return nil // the next pass does it
+	} else if err != nil {
+		return err
+	}
 	var old []row
 	if err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		old, err = unfinished.All(tx, db.Micros(tx.Now.Add(-abandoned)), atOnce)

@@ -66,7 +66,7 @@ var uncounted = map[string]string{
 	"host_heads": "part", "host_intents": "expires", "host_limits": "server", "host_owners": "seat", "host_paces": "server",
 	"host_redeliveries": "expires", "host_tokens": "seat", "idempotency_keys": "expires", "identities": "seat", "installations": "seat",
 	"kb_grams": "part", "kb_indexes": "seat", "kb_keepers": "seat", "kb_proposals": "expires", "kb_links": "part", "kb_terms": "part",
-	"lane_reports": "expires", "lfs_objects": "part", "llm_prefs": "seat", "log_sinks": "seat",
+	"lane_reports": "expires", "lfs_begun": "expires", "lfs_objects": "part", "llm_prefs": "seat", "log_sinks": "seat",
 	"invitations": "expires", "issue_handoffs": "part", "issue_walks": "seat", "mail_outages": "server", "mail_refusals": "server",
 	"mails": "expires", "memberships": "seat", "merge_batches": "part", "merge_entries": "part", "merge_results": "expires",
 	"meta": "server", "notification_choices": "seat", "notification_mails": "expires", "notification_people": "seat",

@@ -72,13 +72,23 @@ func (s *Service) Pass(ctx context.Context, packed map[string]time.Time) {
 		}
 		if now.Sub(last) >= maintainEvery {
 			packed[r.ID] = now
-			if err := s.Folders.Maintain(ctx, name, now); err != nil {
+			if err := s.maintain(ctx, r.ID, name, now); err != nil {
 				observe.Complain(ctx, s.Logger, "maintain "+name.String(), err)
 			}
 		}
 	}
 	s.say(ctx, apart)
 	s.apart.Store(&apart)
+}
+
+// maintain packs a repository, and then gives back the contents of Git LFS that nothing in it names.
+func (s *Service) maintain(ctx context.Context, repoID string, name codehost.Repo, now time.Time) error {
+	if err := s.Folders.Maintain(ctx, name, now); err != nil {
+		return err
+	}
+	return s.Contents.Tidy(ctx, repoID, func(ctx context.Context, oids []string) ([]string, error) {
+		return s.Folders.Pointed(ctx, name, oids)
+	})
 }
 
 // unknown are the folders of repositories that have no row, of which none was made meanwhile.

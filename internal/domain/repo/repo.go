@@ -13,6 +13,7 @@
 package repo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -95,6 +96,18 @@ type Folders interface {
 	Missing([]codehost.Repo) []codehost.Repo
 	// Stored answers the repositories that have a folder on this node.
 	Stored() ([]codehost.Repo, error)
+	// Pointed answers those of some names of objects of Git LFS that a file in a repository names,
+	// as far as git has not removed it.
+	Pointed(ctx context.Context, r codehost.Repo, oids []string) ([]string, error)
+}
+
+// Contents are the contents of Git LFS beside the repositories.
+type Contents interface {
+	// Begun answers the id that a repository of tx.Account gets because contents of it came before
+	// its first push, once; "": none did.
+	Begun(tx *db.Tx, r codehost.Repo) (id string, err error)
+	// Tidy gives back the bytes of what nothing in a repository names.
+	Tidy(ctx context.Context, repoID string, pointed func(context.Context, []string) ([]string, error)) error
 }
 
 // Needs are the dependencies of Service.
@@ -103,6 +116,7 @@ type Needs struct {
 	Hub      *event.Hub
 	Hosts    *codehost.Hosts
 	Folders  Folders
+	Contents Contents
 	Attempts Attempts
 	Holders  Holders
 	Pulls    Pulls
@@ -167,6 +181,11 @@ func (r Ref) HostRepo() codehost.Repo {
 // name at another host: a name addresses one repository. A repository that is known already
 // is an error of which db.IsUnique tells.
 func Install(tx *db.Tx, r codehost.Repo, defaultBranch string, private bool) (string, error) {
+	return installAs(tx, id.New(), r, defaultBranch, private)
+}
+
+// installAs is Install with an id.
+func installAs(tx *db.Tx, newID string, r codehost.Repo, defaultBranch string, private bool) (string, error) {
 	_, taken, err := enabledByName.Maybe(tx, tx.Account, r.Owner, r.Name)
 	if err != nil {
 		return "", err
@@ -179,7 +198,6 @@ func Install(tx *db.Tx, r codehost.Repo, defaultBranch string, private bool) (st
 		}
 		enabled = err == nil
 	}
-	newID := id.New()
 	if _, err := insert.Exec(tx, insertArgs{
 		ID: newID, AccountID: tx.Account, Owner: r.Owner, Name: r.Name, Host: r.Host, HostRepoID: r.ID, DefaultBranch: defaultBranch,
 		Private: private, Enabled: enabled, CreatedAt: tx.Micros(),
@@ -252,7 +270,11 @@ func (s *Service) Create(ctx context.Context, r codehost.Repo) error {
 			return fault.Missing("account")
 		}
 		tx.Account = owner
-		_, err = Install(tx, r, "main", true)
+		begun, err := s.Contents.Begun(tx, r)
+		if err != nil {
+			return err
+		}
+		_, err = installAs(tx, cmp.Or(begun, id.New()), r, "main", true)
 		return err
 	})
 	if db.IsUnique(err) { // another first push was faster, or there were pushes long ago

@@ -105,7 +105,7 @@ func onBoth(t *testing.T, fn func(*testing.T, *site)) {
 		s.host = host
 		s.Service = New(Needs{
 			DB: d, Hub: event.NewHub(), Hosts: served(host), Folders: host,
-			Attempts: s, Holders: holders{}, Pulls: noPulls{}, Logger: slog.New(slog.DiscardHandler),
+			Attempts: s, Holders: holders{}, Pulls: noPulls{}, Contents: noContents{}, Logger: slog.New(slog.DiscardHandler),
 		})
 		PushedEvent.On(d, func(tx *db.Tx, e event.Event[Push]) error {
 			tx.AfterCommit(func() {
