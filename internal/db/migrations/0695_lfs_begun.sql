@@ -19,7 +19,7 @@ CREATE TABLE lfs_kept (
   size       BIGINT NOT NULL,           -- bytes
   begun_at   BIGINT NOT NULL,           -- when its upload began
   stored_at  BIGINT,                    -- NULL: the upload has not ended, or the object is given up
-  told_at    BIGINT NOT NULL            -- when somebody who pushes was last told that it is there, or its upload began
+  told_at    BIGINT NOT NULL DEFAULT 0  -- when somebody who pushes was last told that it is there, or its upload began
 );
 INSERT INTO lfs_kept (id, account_id, repo_id, oid, size, begun_at, stored_at, told_at)
   SELECT id, account_id, repo_id, oid, size, begun_at, stored_at, COALESCE(stored_at, begun_at) FROM lfs_objects;
@@ -28,6 +28,9 @@ ALTER TABLE lfs_kept RENAME TO lfs_objects;
 CREATE UNIQUE INDEX lfs_objects_stored ON lfs_objects (repo_id, oid) WHERE stored_at IS NOT NULL;
 CREATE INDEX lfs_objects_account ON lfs_objects (account_id);
 CREATE INDEX lfs_objects_begun ON lfs_objects (begun_at) WHERE stored_at IS NULL;
+
+-- Programs that know the schema up to here work with it: what they store is kept as long as any other.
+INSERT INTO schema_releases (version, oldest, program) VALUES (695, 670, '');
 
 -- +goose Down
 DELETE FROM lfs_objects WHERE repo_id NOT IN (SELECT id FROM repos);

@@ -10,3 +10,6 @@ CREATE TABLE departures (
   finished_at    BIGINT,                   -- when the last file had gone; NULL: some are left
   envelope       TEXT NOT NULL DEFAULT ''  -- the signed proof, once all is gone
 );
+
+-- Programs that know the schema up to here work with it.
+INSERT INTO schema_releases (version, oldest, program) VALUES (705, 670, '');

@@ -17,5 +17,8 @@ INSERT INTO donation_uses (donation_id, account_id, repo_id, calls, unpriced, mi
 DROP TABLE donation_uses_kept;
 CREATE INDEX donation_uses_account ON donation_uses (account_id, donation_id);
 
+-- Programs that know the schema up to here work with it.
+INSERT INTO schema_releases (version, oldest, program) VALUES (706, 670, '');
+
 -- +goose Down
 SELECT 1;

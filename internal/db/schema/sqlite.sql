@@ -102,12 +102,10 @@ CREATE TABLE pull_actions (
   requested_at BIGINT NOT NULL,
   decided_at   BIGINT,
   expires_at   BIGINT NOT NULL,
-  due_at       BIGINT NOT NULL,
   tries        BIGINT NOT NULL DEFAULT 0
-, protected TEXT, base_ref TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, change TEXT NOT NULL DEFAULT '', patch_id TEXT NOT NULL DEFAULT '', stale_why TEXT NOT NULL DEFAULT '', carried_from TEXT, details TEXT NOT NULL DEFAULT '{}', tidied BOOLEAN NOT NULL DEFAULT FALSE, called BOOLEAN NOT NULL DEFAULT FALSE, claim TEXT NOT NULL DEFAULT '');
+, protected TEXT, base_ref TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, change TEXT NOT NULL DEFAULT '', patch_id TEXT NOT NULL DEFAULT '', stale_why TEXT NOT NULL DEFAULT '', carried_from TEXT, details TEXT NOT NULL DEFAULT '{}', tidied BOOLEAN NOT NULL DEFAULT FALSE, called BOOLEAN NOT NULL DEFAULT FALSE, claim TEXT NOT NULL DEFAULT '', retry_at BIGINT, due_at BIGINT NOT NULL DEFAULT 253402300799000000);
 CREATE INDEX pull_actions_pr ON pull_actions (pr_id, requested_at);
 CREATE INDEX pull_actions_account ON pull_actions (account_id, requested_at, id) WHERE state = 'pending';
-CREATE INDEX pull_actions_due ON pull_actions (due_at) WHERE state = 'approved';
 CREATE UNIQUE INDEX pull_actions_open ON pull_actions (pr_id, kind) WHERE state IN ('pending', 'approved');
 CREATE TABLE ci_runs (
   id          TEXT PRIMARY KEY,
@@ -1388,7 +1386,7 @@ CREATE TABLE host_reviews (
   text       TEXT NOT NULL DEFAULT '',  -- of one that requests changes
   action_id  TEXT,                      -- that it has approved
   answered   BOOLEAN NOT NULL DEFAULT FALSE, -- a round has been begun for it
-  created_at BIGINT NOT NULL, said_at BIGINT NOT NULL DEFAULT 0,
+  created_at BIGINT NOT NULL, said_at BIGINT NOT NULL DEFAULT 0, answered_sha TEXT NOT NULL DEFAULT '',
   UNIQUE (repo_id, host_key)
 );
 CREATE INDEX host_reviews_pull ON host_reviews (pr_id, state);
@@ -1863,18 +1861,6 @@ CREATE TABLE pull_comments (
 CREATE INDEX pull_comments_thread ON pull_comments (thread_id, created_at);
 CREATE INDEX pull_comments_account ON pull_comments (account_id);
 CREATE INDEX pulls_to_move ON pulls (move_at) WHERE move_at > 0;
-CREATE TABLE lfs_objects (
-  id         TEXT PRIMARY KEY,
-  account_id TEXT NOT NULL REFERENCES accounts (id),
-  repo_id    TEXT NOT NULL REFERENCES repos (id),
-  oid        TEXT NOT NULL,             -- SHA-256 of the bytes, in hexadecimal digits
-  size       BIGINT NOT NULL,           -- bytes
-  begun_at   BIGINT NOT NULL,           -- when its upload began
-  stored_at  BIGINT                     -- NULL: the upload has not ended
-);
-CREATE UNIQUE INDEX lfs_objects_stored ON lfs_objects (repo_id, oid) WHERE stored_at IS NOT NULL;
-CREATE INDEX lfs_objects_account ON lfs_objects (account_id);
-CREATE INDEX lfs_objects_begun ON lfs_objects (begun_at) WHERE stored_at IS NULL;
 CREATE TABLE schema_releases (
   version BIGINT PRIMARY KEY,
   oldest  BIGINT NOT NULL, -- the newest migration that a program must know at least
@@ -2316,6 +2302,28 @@ CREATE TABLE answers (
 );
 CREATE INDEX answers_asker ON answers (repo_id, asker, id);
 CREATE INDEX provenances_commit ON provenances (repo_id, merge_sha);
+CREATE TABLE lfs_begun (
+  id         TEXT PRIMARY KEY,   -- of the repository to be
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  owner      TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  begun_at   BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX lfs_begun_place ON lfs_begun (owner, name);
+CREATE INDEX lfs_begun_account ON lfs_begun (account_id);
+CREATE TABLE "lfs_objects" (
+  id         TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  repo_id    TEXT NOT NULL,             -- of a repository, or of one to be
+  oid        TEXT NOT NULL,             -- SHA-256 of the bytes, in hexadecimal digits
+  size       BIGINT NOT NULL,           -- bytes
+  begun_at   BIGINT NOT NULL,           -- when its upload began
+  stored_at  BIGINT,                    -- NULL: the upload has not ended, or the object is given up
+  told_at    BIGINT NOT NULL DEFAULT 0  -- when somebody who pushes was last told that it is there, or its upload began
+);
+CREATE UNIQUE INDEX lfs_objects_stored ON lfs_objects (repo_id, oid) WHERE stored_at IS NOT NULL;
+CREATE INDEX lfs_objects_account ON lfs_objects (account_id);
+CREATE INDEX lfs_objects_begun ON lfs_objects (begun_at) WHERE stored_at IS NULL;
 CREATE TABLE departures (
   id             TEXT PRIMARY KEY,
   account_id     TEXT NOT NULL UNIQUE,
@@ -2336,6 +2344,13 @@ CREATE TABLE donation_uses (
   PRIMARY KEY (donation_id, account_id, repo_id)
 );
 CREATE INDEX donation_uses_account ON donation_uses (account_id, donation_id);
+CREATE TABLE request_counts (
+  bucket TEXT NOT NULL,   -- hash of its name
+  second BIGINT NOT NULL,
+  taken  BIGINT NOT NULL,
+  PRIMARY KEY (bucket, second)
+);
+CREATE INDEX request_counts_second ON request_counts (second);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2496,6 +2511,16 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (157, 650, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (158, 651, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (159, 660, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (160, 670, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (161, 705, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (162, 706, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (161, 680, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (162, 690, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (163, 695, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (164, 705, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (165, 706, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (166, 715, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
+INSERT INTO schema_releases (version, oldest, program) VALUES (680, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (690, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (695, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (705, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (706, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (715, 670, '');

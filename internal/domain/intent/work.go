@@ -58,7 +58,7 @@ func (s *Service) carry(ctx context.Context, j due.Job[row]) due.Outcome {
 	w := j.Row
 	k, ok := s.kinds[w.Kind]
 	if !ok {
-		return ended(w, Failed, errNoHandler, nil)
+		return unknownKind(w)
 	}
 	var r repo.Ref
 	wanted := false
@@ -96,6 +96,16 @@ func (s *Service) carry(ctx context.Context, j due.Job[row]) due.Outcome {
 }
 
 var errNoHandler = errors.New("no handler")
+
+// unknownKind leaves an intent of a newer release to a node of that release, for a day.
+func unknownKind(w row) due.Outcome {
+	return due.Decide(func(tx *db.Tx) (due.Outcome, error) {
+		if tx.Now.Sub(w.CreatedAt) < 24*time.Hour {
+			return due.Wait(time.Minute), nil
+		}
+		return ended(w, Failed, errNoHandler, nil), nil
+	})
+}
 
 // failed has an intent carried out again, or ends it.
 func (s *Service) failed(tx *db.Tx, j due.Job[row], failure error, done func(*db.Tx) error) due.Outcome {

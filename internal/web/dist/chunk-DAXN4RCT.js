@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-DAXN4RCT.js
-import{g as i}from"./chunk-2RSXXM6Z.js";import{b as n}from"./chunk-U4YBVVZN.js";import{va as e}from"./chunk-7XBNGCAQ.js";import{jsx as a}from"./vendor-V4P4C4WP.js";function d(o){return a(n,{call:e,submit:"Re-arm",said:"Armed again. The next round begins soon.",done:o.done,read:r=>({id:o.id,reason:String(r.get("reason")??"")}),children:r=>a(i,{name:"reason",label:"Reason",hint:"goes to the audit log",wrong:r,focus:o.focus})})}export{d as a};
-========
-import{g as i}from"./chunk-DVUJYUPL.js";import{b as n}from"./chunk-REN5RKBN.js";import{xa as e}from"./chunk-4MWC6BWL.js";import{jsx as a}from"./vendor-V4P4C4WP.js";function d(o){return a(n,{call:e,submit:"Re-arm",said:"Armed again. The next round begins soon.",done:o.done,read:r=>({id:o.id,reason:String(r.get("reason")??"")}),children:r=>a(i,{name:"reason",label:"Reason",hint:"goes to the audit log",wrong:r,focus:o.focus})})}export{d as a};
->>>>>>>> h-house:internal/web/dist/chunk-PEKX3UKF.js

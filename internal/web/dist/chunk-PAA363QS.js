@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-PAA363QS.js
-import{A as n}from"./chunk-R77RZXCC.js";import{db as e}from"./chunk-7XBNGCAQ.js";import{jsx as a,jsxs as i}from"./vendor-V4P4C4WP.js";function m(t){let o=Object.entries(t.input).map(([r,l])=>` ${r}=${l}`).join("");return i("details",{class:"rawdata",open:t.open,children:[a("summary",{children:"As data"}),a("p",{children:a(n,{text:`yardmaster call ${t.call.id}${o}`})}),a("pre",{class:"raw",tabIndex:0,children:e(JSON.stringify(t.of,null,2))})]})}export{m as a};
-========
-import{A as n}from"./chunk-GOHH5LV3.js";import{gb as e}from"./chunk-4MWC6BWL.js";import{jsx as a,jsxs as i}from"./vendor-V4P4C4WP.js";function m(t){let o=Object.entries(t.input).map(([r,l])=>` ${r}=${l}`).join("");return i("details",{class:"rawdata",open:t.open,children:[a("summary",{children:"As data"}),a("p",{children:a(n,{text:`yardmaster call ${t.call.id}${o}`})}),a("pre",{class:"raw",tabIndex:0,children:e(JSON.stringify(t.of,null,2))})]})}export{m as a};
->>>>>>>> h-house:internal/web/dist/chunk-WOYZYYSV.js

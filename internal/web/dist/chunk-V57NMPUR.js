@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-V57NMPUR.js
-import{c as l}from"./chunk-5ZI5HELA.js";import{b as e}from"./chunk-VWOLYBS6.js";import{Pa as o,Ya as s}from"./chunk-7XBNGCAQ.js";import{jsxs as m}from"./vendor-V4P4C4WP.js";function p(r){let i=e("stalls",async a=>s(o)?await o({per_page:20},{signal:a}):{data:[]},{counts:["tasks"]}),t=(i.value.value?.data??[]).reduce((a,n)=>a+(n.reason===r.reason?n.count:0),0);return t?m("strong",{children:[" ",l(t,"task")," ",t===1?"waits":"wait"," for ",r.for,"."]}):null}export{p as a};
-========
-import{c as l}from"./chunk-5ZI5HELA.js";import{b as e}from"./chunk-U6A3QCBC.js";import{$a as s,Sa as o}from"./chunk-4MWC6BWL.js";import{jsxs as m}from"./vendor-V4P4C4WP.js";function p(r){let i=e("stalls",async a=>s(o)?await o({per_page:20},{signal:a}):{data:[]},{counts:["tasks"]}),t=(i.value.value?.data??[]).reduce((a,n)=>a+(n.reason===r.reason?n.count:0),0);return t?m("strong",{children:[" ",l(t,"task")," ",t===1?"waits":"wait"," for ",r.for,"."]}):null}export{p as a};
->>>>>>>> h-house:internal/web/dist/chunk-H6DY3S5Y.js
