@@ -67,7 +67,7 @@ type Config struct {
 	NodeListen     string        `key:"node-listen" default:"127.0.0.1:0" doc:"host:port at which the nodes of a cluster ask each other for repositories, over the same TLS; port 0 takes a free one"`
 	NodeHost       string        `key:"node-host" doc:"name or address by which other nodes reach nats-routes and node-listen; the host of each when empty"`
 	Role           string        `key:"role" default:"api,loops,gateway" doc:"what this node does, with commas between: api (requests, pages and git), loops (what is due), gateway (calls of models by boxes)"`
-	Redis          string        `key:"redis" doc:"redis://:PASSWORD@HOST:PORT/DB, or rediss://, of a Redis or Valkey server that several nodes share request counts through; without it each node counts for itself" secret:"true"`
+	Redis          string        `key:"redis" doc:"redis://:PASSWORD@HOST:PORT/DB, or rediss://, of a Redis or Valkey server in which several nodes count requests; without it they count in the database" secret:"true"`
 	ServiceToken   string        `key:"service-token" doc:"bearer that the form for access requests proves itself by; without it nobody can apply" secret:"true"`
 	Waitlist       string        `key:"waitlist" default:"off" doc:"on or off; on, strangers may sign in and wait until an operator lets them through; off, people come by invitation"`
 	Proxies        Networks      `key:"trusted-proxies" doc:"networks (CIDR, comma-separated) whose X-Forwarded-For or Forwarded is believed"`

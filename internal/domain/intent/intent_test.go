@@ -244,6 +244,38 @@ func TestNodesDie(t *testing.T) {
 	})
 }
 
+// An intent of a kind that a node does not know is left for a day to a node of a newer release.
+func TestKindOfANewerRelease(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		y.put(say, "a", "later", ForRuns)
+		named := func(kind string) {
+			y.write(func(tx *db.Tx) error {
+				_, err := setKind.Exec(tx, kind)
+				return err
+			})
+			y.wait(2 * time.Minute)
+			y.pass()
+		}
+		if named("newer"); len(y.said) != 0 || len(y.ended) != 0 {
+			t.Fatalf("said %q, told %q", y.said, y.ended)
+		}
+		if named(say.name); !slices.Equal(y.words(), []string{"later"}) {
+			t.Fatalf("said %q", y.said)
+		}
+		y.put(say, "a", "never", ForRuns)
+		named("newer")
+		y.wait(25 * time.Hour)
+		y.pass()
+		y.put(say, "a", "next", ForRuns)
+		if y.pass(); !slices.Equal(y.words(), []string{"later", "next"}) {
+			t.Errorf("said %q", y.said)
+		}
+	})
+}
+
+var setKind = db.S(`UPDATE host_intents SET kind = $1 WHERE ended_at IS NULL`)
+
 var heldByTheDead = db.S(`UPDATE due SET state = 'held'`)
 
 // A newer intent replaces one that has not begun, where the kind says so.

@@ -171,7 +171,7 @@ func BenchmarkPolicyOfARow(b *testing.B) {
 	})
 }
 
-// TestGraceOfTheServer runs by itself: it changes what is in force for all policy files.
+// A file that says nothing of it has the grace of the server.
 func TestGraceOfTheServer(t *testing.T) {
 	SetGrace(10)
 	defer SetGrace(0)

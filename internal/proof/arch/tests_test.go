@@ -49,7 +49,9 @@ func TestTestsChangeTheirOwnTables(t *testing.T) {
 
 // alone lists the tests of the domains and the program that do not run in parallel,
 // by package and name, and why.
-var alone = map[string]string{}
+var alone = map[string]string{
+	"domain/repo TestGraceOfTheServer": "it changes what is in force for all policy files",
+}
 
 // TestTestsRunInParallel holds that tests run in parallel, because most of their time
 // they wait for a database, a server or a box.
