@@ -40,7 +40,7 @@ func TestPushOfAServerThatFails(t *testing.T) {
 		"no refs":      {empty[:35], "is not where pushes go", nil},
 		"half of them": {empty[:len(empty)-4], "is not where pushes go", nil},
 		"a sentence": {empty, "The disk is full.", func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "The disk is full.", 507)
+			http.Error(w, "The disk is full.", http.StatusInsufficientStorage)
 		}},
 		"cut off": {empty, "no answer from", func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)

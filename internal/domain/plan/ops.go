@@ -163,7 +163,7 @@ func (s *Service) list(ctx context.Context, in listIn) (out Page, err error) {
 		at := map[Bucket]*int64{BucketHeld: &out.Buckets.Held, BucketActive: &out.Buckets.Active, BucketStalled: &out.Buckets.Stalled,
 			BucketDone: &out.Buckets.Done, BucketCancelled: &out.Buckets.Cancelled}
 		for _, c := range counts {
-			*at[Bucket(c.Bucket)] = c.N
+			*at[c.Bucket] = c.N
 			if in.Bucket == "" || in.Bucket == c.Bucket {
 				out.Total += c.N
 			}

@@ -63,16 +63,18 @@ func TestMergedBranchIsDropped(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		y.policy("version: 1\nmerge: {mode: auto}\n")
-		for name, c := range map[string]struct {
+		for _, c := range []struct {
+			name      string
 			meanwhile func(branch string)
 			want      error
 		}{
-			"svc/busy":  {func(string) { y.pass(time.Hour) }, codehost.ErrNotFound},
-			"svc/moved": {func(branch string) { y.commit(branch, "more", "1\n") }, nil},
-			"svc/base": {func(branch string) {
+			{"svc/busy", func(string) { y.pass(time.Hour) }, codehost.ErrNotFound},
+			{"svc/moved", func(branch string) { y.commit(branch, "more", "1\n") }, nil},
+			{"svc/base", func(branch string) { // the last, since nobody moves that pull request on
 				y.write(func(tx *db.Tx) error { _, err := basedOn.Exec(tx, branch); return err })
 			}, nil},
 		} {
+			name := c.name
 			y.host.remove = &codehost.BusyError{After: time.Minute}
 			pr := y.propose(name, y.commit(name, name, "1\n"))
 			y.pass(0)
