@@ -123,6 +123,7 @@ var special = []Part{
 	{Table: "node_places", Private: ofServer, Stays: ofServer},
 	{Table: "schema_releases", Private: ofServer, Stays: ofServer},
 	{Table: "servers", Private: ofServer, Stays: ofServer},
+	{Table: "request_counts", Private: ofServer, Stays: ofServer},
 }
 
 // hidden are the columns that are in no archive: what is sealed, and what a secret could be tried against.
