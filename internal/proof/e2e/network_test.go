@@ -78,9 +78,13 @@ func TestBoxCutOffStopsBeforeItsWorkIsHandedOn(t *testing.T) {
 	}
 	st.counted(r)
 	st.counted(again)
-	// Its work is saved, under its own ref and no other.
-	if refs := strings.Fields(st.git(st.bare(), "for-each-ref", "--format=%(refname)", "refs/heads", "refs/wip")); !slices.Equal(refs,
-		[]string{"refs/heads/main", "refs/wip/" + r.ID + "/1"}) {
+	// Its work is saved, under its own ref and no other; the merged branch goes after the merge.
+	var refs []string
+	st.until("the merged branch is gone", func() bool {
+		refs = strings.Fields(st.git(st.bare(), "for-each-ref", "--format=%(refname)", "refs/heads", "refs/wip"))
+		return !slices.ContainsFunc(refs, func(ref string) bool { return strings.HasPrefix(ref, "refs/heads/svc/") })
+	})
+	if !slices.Equal(refs, []string{"refs/heads/main", "refs/wip/" + r.ID + "/1"}) {
 		t.Errorf("refs after the box came back: %s", refs)
 	}
 
