@@ -217,18 +217,27 @@ func (b *Bus) connect(account nkeys.KeyPair, name string) (*nats.Conn, error) {
 	return b.join(name, token, user)
 }
 
+// join opens a connection within the process. On a machine that is busy the server may lose patience
+// with it, as with any client that is slow to say who it is: then it is tried again.
 func (b *Bus) join(name, token string, user nkeys.KeyPair, more ...nats.Option) (*nats.Conn, error) {
-	nc, err := nats.Connect("", append([]nats.Option{nats.InProcessServer(b.server), nats.Name(name),
+	options := append([]nats.Option{nats.InProcessServer(b.server), nats.Name(name),
 		nats.UserJWT(func() (string, error) { return token, nil }, user.Sign),
 		nats.MaxReconnects(-1), nats.ReconnectWait(50 * time.Millisecond),
 		nats.Timeout(ownPatience),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			b.log.Warn("bus connection", "error", err)
-		})}, more...)...)
-	if err != nil {
-		return nil, fmt.Errorf("connect %s: %w", name, err)
+		})}, more...)
+	for begun := time.Now(); ; {
+		nc, err := nats.Connect("", options...)
+		if err == nil {
+			return nc, nil
+		}
+		if !b.server.Running() || time.Since(begun) >= ownPatience {
+			return nil, fmt.Errorf("connect %s: %w", name, err)
+		}
+		b.log.Info("bus connection", "name", name, "tried again after", err)
+		time.Sleep(50 * time.Millisecond)
 	}
-	return nc, nil
 }
 
 // URL is the address that boxes connect to, or several with commas between: those of all nodes,
