@@ -95,7 +95,7 @@ func (m *Manifest) table(tx *db.Tx, p Part, dir string) error {
 	if len(out) > 0 {
 		m.Hidden[p.Table] = out
 	}
-	columns = slices.DeleteFunc(columns, func(c string) bool { return contains(out, c) })
+	columns = slices.DeleteFunc(columns, func(c string) bool { return slices.Contains(out, c) })
 	return m.lines(tx, part, columns, dir)
 }
 

@@ -9,10 +9,7 @@
 //	store.go    the table of accounts that have left
 package departure
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Form is the version of the form of an archive.
 const Form = 1
@@ -61,5 +58,3 @@ type Manifest struct {
 	Objects      []Object            `json:"objects"`
 	Files        map[string]string   `json:"files"` // SHA-256 of each file
 }
-
-func contains(all []string, one string) bool { return slices.Contains(all, one) }

@@ -1,6 +1,10 @@
 package departure
 
-import "yardmaster/internal/db"
+import (
+	"slices"
+
+	"yardmaster/internal/db"
+)
 
 // Part says what of a table is an account's, and what becomes of it.
 type Part struct {
@@ -162,7 +166,7 @@ func Parts(tx *db.Tx) (all []Part, unknown []string, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if !contains(columns, "account_id") {
+		if !slices.Contains(columns, "account_id") {
 			unknown = append(unknown, name)
 			continue
 		}
@@ -178,5 +182,5 @@ func Archived(table, column string) bool {
 			return false
 		}
 	}
-	return !contains(hidden[table], column)
+	return !slices.Contains(hidden[table], column)
 }

@@ -273,6 +273,8 @@ func TestUnapprove(t *testing.T) {
 		}
 		takes("ada", "no_approval")
 		y.approve(prID, sha) // ada
+		order := y.action(prID).ID
+		y.write(func(tx *db.Tx) error { y.orders.Hurry(tx, order); return nil }) // as what it was begun on has merged
 		y.pass(9 * time.Second)
 		takes("bob", "no_approval")
 		takes("ada", "")
