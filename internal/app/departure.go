@@ -71,7 +71,7 @@ func (d Departure) Export(ctx context.Context, c *config.Config, login, file str
 	for _, n := range m.Rows {
 		rows += n
 	}
-	fmt.Fprintf(d.Out, "%s is whole: %d rows in %d tables, %d repositories, %d objects.\nSHA-256 %s\n", file, rows, len(m.Rows),
+	fmt.Fprintf(d.Out, "%s is whole. Rows: %d, in tables: %d, repositories: %d, objects: %d.\nSHA-256 %s\n", file, rows, len(m.Rows),
 		len(m.Repositories), len(m.Objects), sum)
 	for _, r := range m.Elsewhere {
 		fmt.Fprintf(d.Out, "Not in it, as the code host has it: %s\n", r)

@@ -74,7 +74,7 @@ func AccountProof(fl *flag.FlagSet) tree.Action {
 		fmt.Fprintf(t, "archive\t%s of %s\n", client.Inert(d.Archive), d.ArchiveMade.Format(time.RFC3339))
 		fmt.Fprintf(t, "record\t%d rows, the last %s\n", d.Record.Seq, cmp.Or(client.Inert(d.Record.Hash), "-"))
 		fmt.Fprintf(t, "people\t%d gone with it, %d stay\n", d.People, d.PeopleStay)
-		fmt.Fprintf(t, "files\t%d repositories, %d objects\n", len(d.Repositories), len(d.Objects))
+		fmt.Fprintf(t, "files\trepositories: %d, objects: %d\n", len(d.Repositories), len(d.Objects))
 		for _, table := range slices.Sorted(maps.Keys(d.Removed)) {
 			fmt.Fprintf(t, "removed\t%d of %s\n", d.Removed[table], client.Inert(table))
 		}
