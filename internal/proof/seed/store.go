@@ -226,7 +226,10 @@ var (
 	RunBegan = db.S(`UPDATE runs SET created_at = $2, started_at = $2 WHERE id = $1`)
 	// QueueTask has a task wait since a time, in microseconds, and AskAt has a question asked then.
 	QueueTask = db.S(`UPDATE tasks SET queued_at = $2 WHERE id = $1`)
-	AskAt     = db.S(`UPDATE pull_actions SET requested_at = $2 WHERE id = $1`)
+	// AddSpendDay adds what calls of a session to a model cost on a day, counted from 1970.
+	AddSpendDay = db.S(`INSERT INTO spend_days (account_id, day, session_id, key_id, provider, model, calls, unpriced, cost_micros)
+		VALUES ($1, $2, $3, '', 'scripted', $4, 1, 0, $5)`)
+	AskAt = db.S(`UPDATE pull_actions SET requested_at = $2 WHERE id = $1`)
 	// SetCapacity gives a key so many calls at once, RunsOn has a task held by a run, CallsAt has a
 	// session call a provider, and AddLane gives an account three ready tasks at a priority.
 	SetCapacity = db.S(`UPDATE provider_keys SET capacity = $2 WHERE id = $1`)
