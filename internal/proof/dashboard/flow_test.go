@@ -34,7 +34,8 @@ func (y *yard) history() {
 					return err
 				}
 				for model, micros := range []int64{3_100_000, 1_200_000, 400_000} {
-					if _, err := seed.AddSpendDay.Exec(tx, y.Account, filed.Unix()/86400, run, fmt.Sprint("model-", model+1), micros); err != nil {
+					if err := seed.Add(tx, seed.SpendDay{Account: y.Account, Session: run, Model: fmt.Sprint("model-", model+1),
+						Day: filed.Unix() / 86400, Micros: micros}); err != nil {
 						return err
 					}
 				}

@@ -41,6 +41,8 @@ var (
 		VALUES (:id, :account_id, :user_id, :host, :login, :host_user_id, '', '', '[]', 0, 0)`)
 	addChoice = db.SWith[Choice](`INSERT INTO notification_choices (account_id, user_id, kind, channel, enabled)
 		VALUES (:account, :user, :kind, :channel, FALSE)`)
+	addSpendDay = db.SWith[SpendDay](`INSERT INTO spend_days (account_id, day, session_id, key_id, provider, model, calls, unpriced, cost_micros)
+		VALUES (:account, :day, :session, '', 'scripted', :model, 1, 0, :micros)`)
 	addSpend = db.SWith[Spend](`INSERT INTO spend_minutes (account_id, minute, session_id, calls, unpriced, cost_micros)
 		VALUES (:account, :minute, :session, :calls, :unpriced, :micros)`)
 	addCheck = db.SWith[Check](`INSERT INTO ci_runs (id, account_id, repo_id, sha, command, status, created_at, finished_at)
@@ -226,10 +228,7 @@ var (
 	RunBegan = db.S(`UPDATE runs SET created_at = $2, started_at = $2 WHERE id = $1`)
 	// QueueTask has a task wait since a time, in microseconds, and AskAt has a question asked then.
 	QueueTask = db.S(`UPDATE tasks SET queued_at = $2 WHERE id = $1`)
-	// AddSpendDay adds what calls of a session to a model cost on a day, counted from 1970.
-	AddSpendDay = db.S(`INSERT INTO spend_days (account_id, day, session_id, key_id, provider, model, calls, unpriced, cost_micros)
-		VALUES ($1, $2, $3, '', 'scripted', $4, 1, 0, $5)`)
-	AskAt = db.S(`UPDATE pull_actions SET requested_at = $2 WHERE id = $1`)
+	AskAt     = db.S(`UPDATE pull_actions SET requested_at = $2 WHERE id = $1`)
 	// SetCapacity gives a key so many calls at once, RunsOn has a task held by a run, CallsAt has a
 	// session call a provider, and AddLane gives an account three ready tasks at a priority.
 	SetCapacity = db.S(`UPDATE provider_keys SET capacity = $2 WHERE id = $1`)
