@@ -28,7 +28,7 @@ type Flow struct {
 	_      struct{}    `doc:"How long work takes from filed to merged and where that goes, and how much waits for boxes." schema:"OverviewFlow"`
 	From   time.Time   `json:"from" doc:"the first of the days, in UTC"`
 	At     time.Time   `json:"at" doc:"the time of the answer"`
-	Merged int64       `json:"merged" example:"31" doc:"pull requests of tasks that were merged in these days; of at most 2,000 the times are told"`
+	Merged int64       `json:"merged" example:"31" doc:"pull requests that were merged in these days; of the newest 2,000 of tasks the times are told"`
 	Failed int64       `json:"failed" example:"4" doc:"tasks that failed for good in these days"`
 	Half   *int64      `json:"half_seconds" example:"6720" doc:"from filed to merged: half of them took no longer; null: none was merged"`
 	Most   *int64      `json:"most_seconds" example:"22200" doc:"nine of ten took no longer; null: none was merged"`
@@ -41,7 +41,7 @@ type Flow struct {
 type FlowDay struct {
 	_      struct{} `doc:"What was merged and failed on one day." schema:"FlowDay"`
 	Day    string   `json:"day" format:"date" example:"2026-03-10" doc:"YYYY-MM-DD, in UTC"`
-	Merged int64    `json:"merged" example:"4" doc:"pull requests of tasks that were merged"`
+	Merged int64    `json:"merged" example:"4" doc:"pull requests that were merged"`
 	Failed int64    `json:"failed" example:"1" doc:"tasks that failed for good"`
 	Lead   *int64   `json:"lead_seconds" example:"6720" doc:"the mean from filed to merged; null: none was merged"`
 	Parts  []Part   `json:"parts" doc:"where that mean went: each moment counts for one phase, and what no phase explains for none"`

@@ -15,6 +15,7 @@ import (
 // A task counts on the day on which it was merged, and each moment of it for one phase; what no
 // phase explains counts for none.
 func TestFlow(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		now := y.now().UTC()
 		day := now.Truncate(oneDay)
@@ -59,7 +60,8 @@ func TestFlow(t *testing.T) {
 		if got.Merged != 2 || got.Half == nil || *got.Half != 6000 || *got.Most != 12000 {
 			t.Errorf("%d merged, half within %v, most within %v", got.Merged, got.Half, got.Most)
 		}
-		if none, err := y.flow(db.WithAccount(t.Context(), "rival"), flowIn{}); err != nil || none.Merged != 0 || len(none.Days) != 30 || none.Half != nil {
+		none, err := y.flow(db.WithAccount(t.Context(), "rival"), flowIn{})
+		if err != nil || none.Merged != 0 || len(none.Days) != 30 || none.Half != nil {
 			t.Errorf("of another account: %+v, %v", none, err)
 		}
 		if _, err := y.flow(db.WithAccount(t.Context(), "rival"), flowIn{Repo: "acme/web"}); err == nil {
@@ -75,10 +77,12 @@ func TestDepths(t *testing.T) {
 	at := func(minutes int) *time.Time { return new(from.Add(time.Duration(minutes) * time.Minute)) }
 	span := measure.Span{From: from, To: from.Add(queueSpan)}
 	got := depths(span, []measure.Turn{
-		{FiledAt: *at(-60), ClaimedAt: at(5), EndedAt: at(20)},                        // waits as the span begins
-		{FiledAt: *at(3), ClaimedAt: at(20), EndedAt: at(31)},                         // has the slot of the one before at the moment it is free
-		{FiledAt: *at(0), DependedUntil: at(40), ClaimedAt: at(42), EndedAt: at(1e6)}, // waits for another first
-		{FiledAt: *at(14), TriedUntil: at(50)},                                        // waits still
+		// One waits as the span begins. The next has its slot at the moment it is free.
+		{FiledAt: *at(-60), ClaimedAt: at(5), EndedAt: at(20)},
+		{FiledAt: *at(3), ClaimedAt: at(20), EndedAt: at(31)},
+		// One waits for another first, and one waits still.
+		{FiledAt: *at(0), DependedUntil: at(40), ClaimedAt: at(42), EndedAt: at(1e6)},
+		{FiledAt: *at(14), TriedUntil: at(50)},
 	})
 	var out strings.Builder
 	for _, q := range got[:5] {

@@ -27,7 +27,8 @@ func (y *yard) history() {
 				merged := at(90 + 10*n)
 				if err := seed.Add(tx,
 					seed.Task{ID: task, Account: y.Account, Repo: repo, Status: "merged", Title: "Work", Pull: &pr, Created: at(0)},
-					seed.Pull{ID: pr, Account: y.Account, Repo: repo, Task: &task, State: "merged", Merged: &merged, Number: 100 + 10*day + n},
+					seed.Pull{ID: pr, Account: y.Account, Repo: repo, Task: &task, State: "merged", Merged: &merged,
+						Number: 100 + 10*day + n},
 					seed.Run{ID: run, Account: y.Account, Task: task, Repo: repo, Box: id.New()},
 					seed.Session{ID: run, Account: y.Account, Repo: repo, Run: &run, Task: &task},
 					seed.Action{ID: asked, Account: y.Account, Pull: pr, Kind: "merge", State: "applied", Decided: &merged}); err != nil {
