@@ -20,6 +20,7 @@ var usageTables = map[string][]string{
 	"keys":    {"id", "name", "spent_usd", "sessions", "calls", "unpriced_calls"},
 	"tasks":   {"id", "name", "spent_usd", "sessions", "calls", "unpriced_calls"},
 	"plans":   {"id", "name", "spent_usd", "sessions", "calls", "unpriced_calls"},
+	"series":  {"name", "day", "spent_usd", "calls", "unpriced_calls"},
 	"gifts":   {"id", "name", "spent_usd", "sessions", "calls", "unpriced_calls"},
 }
 
@@ -32,6 +33,9 @@ const unknownPrice = "–"
 // may be all that a member without costs had.
 func plainUsage(_ context.Context, _ *client.Client, usage map[string]any) {
 	unpriced(usage)
+	if all, ok := usage["series"].([]any); ok {
+		usage["series"] = byDay(all)
+	}
 	if n := object.Text(usage["unpriced_calls"]); n != "" && n != "0" {
 		members, _ := usage["members"].([]any)
 		for _, m := range members {
@@ -51,6 +55,21 @@ func plainUsage(_ context.Context, _ *client.Client, usage map[string]any) {
 			}
 		}
 	}
+}
+
+// byDay has a row for each day of each part, in place of a part with its days.
+func byDay(parts []any) []any {
+	rows := []any{}
+	for _, p := range parts {
+		of := object.Map(p)
+		days, _ := of["days"].([]any)
+		for _, d := range days {
+			day := object.Map(d)
+			day["name"] = of["name"]
+			rows = append(rows, day)
+		}
+	}
+	return rows
 }
 
 func unpriced(part map[string]any) {

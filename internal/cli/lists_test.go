@@ -30,6 +30,8 @@ func TestListsUnder(t *testing.T) {
 		"GET /v1/billing/usage": `{"period": "2026-11", "spent_usd": "0.00", "calls": 4, "unpriced_calls": 4,
 			"members": [{"user_id": "` + otherID + `", "login": "ada", "spent_usd": "0.00", "cap_usd": 5}],
 			"models": [{"calls": 4, "name": "qwen3", "sessions": 1, "spent_usd": "0.00", "unpriced_calls": 4}],
+			"series": [{"id": "k", "name": "team", "spent_usd": "0.42", "days": [
+				{"day": "2026-11-02", "spent_usd": "0.42", "calls": 3, "unpriced_calls": 0}]}],
 			"plans": [{"id": null, "calls": 4, "name": null, "sessions": 1, "spent_usd": "0.00", "unpriced_calls": 4}]}`,
 		"GET /v1/billing/spend-cap": `{"usd": null, "spent_usd": "0.00", "period": "2026-11"}`,
 		"GET /v1/plans/" + someID: `{"id": "` + someID + `", "title": "Retries", "groups": [
@@ -52,8 +54,10 @@ func TestListsUnder(t *testing.T) {
 		"key prices":                        {"PROVIDER    MODEL  INPUT", "$0.2"},
 		"plan view " + someID:               {"SLUG    STATUS   TITLE  TASKS", "22345678 running"},
 		"budget usage": {"spent usd", "–", "LOGIN", "ada    –", "NAME   SPENT  SESSIONS  CALLS", "\nnone  –",
+			"NAME  DAY         SPENT  CALLS", "team  2026-11-02  $0.42",
 			"!" + otherID},
-		"budget view": {"no cap", "–"},
+		"budget usage --days-by key": {"team  2026-11-02  $0.42"},
+		"budget view":                {"no cap", "–"},
 	} {
 		p.holds(line, 0, wants...)
 	}

@@ -291,23 +291,37 @@ type Branches struct {
 
 // At is the commit of a branch, empty if there is no such branch.
 func (b Branches) At(ctx context.Context, repoID, branch string) (string, error) {
+	r, host, err := b.host(ctx, repoID)
+	if err != nil {
+		return "", err
+	}
+	sha, err := host.Head(ctx, r, branch)
+	if errors.Is(err, codehost.ErrNotFound) {
+		err = nil
+	}
+	return sha, err
+}
+
+// Changed lists what a commit has changed since it forked from another one.
+func (b Branches) Changed(ctx context.Context, repoID, base, sha string) (codehost.Diff, error) {
+	r, host, err := b.host(ctx, repoID)
+	if err != nil {
+		return codehost.Diff{}, err
+	}
+	return host.Diff(ctx, r, codehost.DiffOptions{From: base, To: sha, SinceFork: true})
+}
+
+func (b Branches) host(ctx context.Context, repoID string) (codehost.Repo, codehost.Host, error) {
 	var r repo.Ref
 	err := b.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		r, _, err = repo.ByIDAnywhere(tx, repoID)
 		return err
 	})
 	if err != nil {
-		return "", err
+		return codehost.Repo{}, nil, err
 	}
 	host, err := b.Hosts.Of(r.HostRepo())
-	if err != nil {
-		return "", err
-	}
-	sha, err := host.Head(ctx, r.HostRepo(), branch)
-	if errors.Is(err, codehost.ErrNotFound) {
-		err = nil
-	}
-	return sha, err
+	return r.HostRepo(), host, err
 }
 
 // EnqueueCommand queues a command of a run for its box.

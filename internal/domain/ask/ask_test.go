@@ -206,7 +206,7 @@ func TestNoVerdict(t *testing.T) {
 		y.judge.say = always(`I would rather not say.`)
 		y.pass()
 		a := y.want(askID, Escalated, JudgeInvalid)
-		if n := y.judge.calls(); n != maxCalls || !strings.Contains(a.Verdict.Reason, "JSON") {
+		if n := y.judge.calls(); n != maxCalls || !strings.HasSuffix(a.Verdict.Reason, "was not of the form that was asked for.") {
 			t.Errorf("%d calls; %s", n, a.Verdict.Reason)
 		}
 		if _, err := y.redrive(y.ctx(), idIn{askID}); !errors.Is(err, fault.Reason("not_redrivable", "")) {

@@ -198,6 +198,7 @@ func (s *Service) converse(ctx context.Context, j due.Job[row], talk Talk, syste
 ) {
 	turns := []string{prompt}
 	var wrong refusal
+	read := false // whether the last answer could be read
 	for range maxCalls {
 		if err := s.noteSession(ctx, j, talk.ID()); err != nil {
 			return o, "lost", err
@@ -211,7 +212,7 @@ func (s *Service) converse(ctx context.Context, j due.Job[row], talk Talk, syste
 			return s.unanswered(ctx, j, talk.ID(), err), "failed", nil
 		}
 		v, err := parse(answer)
-		if err == nil {
+		if read = err == nil; read {
 			err = s.settle(ctx, j, &v)
 		}
 		if err == nil {
@@ -231,8 +232,11 @@ func (s *Service) converse(ctx context.Context, j due.Job[row], talk Talk, syste
 		}
 		turns = append(turns, clip(answer, maxProblem), correction(wrong))
 	}
-	return handToPerson(j.Key, JudgeInvalid,
-		fmt.Sprintf("No verdict could be carried out in %d tries. The last was refused: %s", maxCalls, wrong.Error())), "failed", nil
+	last := "The last answer of the model was not of the form that was asked for." // what a parser says is for the judge
+	if read {
+		last = "The last was refused: " + wrong.Error()
+	}
+	return handToPerson(j.Key, JudgeInvalid, fmt.Sprintf("No verdict could be carried out in %d tries. %s", maxCalls, last)), "failed", nil
 }
 
 // settle carries out a verdict, if the ask is still this node's. What is refused of it is told to

@@ -13,6 +13,7 @@ import (
 
 type usageIn struct {
 	Month string `json:"month,omitempty" pattern:"^[0-9]{4}-(0[1-9]|1[0-2])$" says:"must have the form YYYY-MM" example:"2026-03" doc:"YYYY-MM in UTC; the current one unless given"`
+	By    string `json:"days_by,omitempty" enum:"model,repo,kind,member,key" doc:"have series say what each of these cost on each day"`
 	CSV   string `json:"csv,omitempty" enum:"day,model,repo,kind,member,task,plan,key,gift" doc:"answer with text/csv instead: a row for each day and each of these"`
 }
 
@@ -35,6 +36,7 @@ type BillingUsage struct {
 	Plans    []UsagePart   `json:"plans" doc:"by the plan; no name: work of no plan"`
 	Gifts    []UsagePart   `json:"gifts" doc:"of calls that others made over what the account gives, by the gift, named for its repository"`
 	Caps     []RepoCap     `json:"repo_caps" doc:"the repositories that have a cap, by name, with the month so far"`
+	Series   []UsageSeries `json:"series" doc:"of what days_by asks for, dearest first, at most 100; else empty"`
 	Forecast *Forecast     `json:"forecast" doc:"of the current month; null: of another one, or of fewer than 7 whole days"`
 
 	sheet string
@@ -55,6 +57,15 @@ type UsageDay struct {
 	Spent    string   `json:"spent_usd" format:"decimal" example:"4.10" doc:"decimal US dollars; of calls with a known price"`
 	Calls    int64    `json:"calls" example:"31" doc:"calls of models"`
 	Unpriced int64    `json:"unpriced_calls" example:"0" doc:"calls without a known price"`
+}
+
+// UsageSeries is the cost of the calls of one part, day by day.
+type UsageSeries struct {
+	_     struct{}   `doc:"What the calls of one part cost, day by day." schema:"UsageSeries"`
+	ID    *string    `json:"id" example:"anthropic" doc:"as parts have it; of a member the id of the person"`
+	Name  *string    `json:"name" example:"claude-opus-4-5" doc:"as parts have it; of a member the login"`
+	Spent string     `json:"spent_usd" format:"decimal" example:"41.10" doc:"decimal US dollars; of calls with a known price"`
+	Days  []UsageDay `json:"days" doc:"by the day in UTC, oldest first, those with a call only"`
 }
 
 // UsagePart is the cost of the calls of one model, for one repository, or of another part.
@@ -95,6 +106,9 @@ func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err 
 		if out, err = s.usageOf(tx, from); err == nil && out.Period == month(now) {
 			out.Forecast, err = s.Forecast(tx)
 		}
+		if err == nil && in.By != "" && tx.Now.Sub(from) < minutesTime {
+			out.Series, err = s.series(tx, in.By, dayOf(from), dayOf(from.AddDate(0, 1, 0)))
+		}
 		return err
 	})
 	return out, err
@@ -102,7 +116,7 @@ func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err 
 
 // usageOf is what models cost tx.Account in the month that begins at a time.
 func (s *Service) usageOf(tx *db.Tx, from time.Time) (out BillingUsage, err error) {
-	out = BillingUsage{Period: month(from), Members: []MemberUsage{}, Days: []UsageDay{}}
+	out = BillingUsage{Period: month(from), Members: []MemberUsage{}, Days: []UsageDay{}, Series: []UsageSeries{}}
 	b, _, err := selectBalance.Maybe(tx, selectBalanceArgs{AccountID: tx.Account, Scope: Account, Ref: tx.Account, Period: out.Period})
 	if err != nil {
 		return out, err
@@ -165,7 +179,7 @@ func (u *BillingUsage) addDays(tx *db.Tx, from, to int64) error {
 	u.Sessions, u.Calls, u.Unpriced = &sessions, new(int64), new(int64)
 	for _, d := range days {
 		*u.Calls, *u.Unpriced = *u.Calls+d.Calls, *u.Unpriced+d.Unpriced
-		u.Days = append(u.Days, UsageDay{Day: dateOf(d.Day), Spent: money.Dollars(d.Spent), Calls: d.Calls, Unpriced: d.Unpriced})
+		u.Days = append(u.Days, d.show())
 	}
 	return nil
 }
@@ -194,6 +208,38 @@ func (s *Service) partsBy(tx *db.Tx, by string, daily bool, from, to int64) ([]p
 		}
 	}
 	return withNames(rows, names), err
+}
+
+// series adds the ledger up by one kind of parts and the day, for the dearest of the month.
+func (s *Service) series(tx *db.Tx, by string, from, to int64) ([]UsageSeries, error) {
+	whole, err := s.partsBy(tx, by, false, from, to)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.partsBy(tx, by, true, from, to)
+	if err != nil {
+		return nil, err
+	}
+	out, at := make([]UsageSeries, len(whole)), map[[2]string]int{}
+	for i, r := range whole {
+		out[i] = UsageSeries{ID: named(r.ID), Name: named(r.Name), Spent: money.Dollars(r.Spent), Days: []UsageDay{}}
+		at[r.is()] = i
+	}
+	for _, r := range rows { // by the day
+		if i, ok := at[r.is()]; ok {
+			out[i].Days = append(out[i].Days, dayRow{Day: r.Day, Calls: r.Calls, Unpriced: r.Unpriced, Spent: r.Spent}.show())
+		}
+	}
+	return out, nil
+}
+
+// is names the part of a row.
+func (r partRow) is() [2]string {
+	return [2]string{*cmp.Or(r.ID, new(string)), *cmp.Or(r.Name, new(string))}
+}
+
+func (d dayRow) show() UsageDay {
+	return UsageDay{Day: dateOf(d.Day), Spent: money.Dollars(d.Spent), Calls: d.Calls, Unpriced: d.Unpriced}
 }
 
 // withNames names parts by their ids. Those whose name is empty are one part.

@@ -104,6 +104,50 @@ func TestUsageParts(t *testing.T) {
 	})
 }
 
+// TestUsageSeries holds that each part has its days, that no part loses one, and that what is
+// of one name is one part on each day, too.
+func TestUsageSeries(t *testing.T) {
+	t.Parallel()
+	onBoth(t, nil, func(t *testing.T, w *world) {
+		w.write(func(tx *db.Tx) error {
+			tx.Account = "acme"
+			if err := aLedger(tx); err != nil {
+				return err
+			}
+			from := dayOf(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
+			for by, want := range map[string]string{
+				"model":  "large 2.50 (2026-03-09 0.00 3 3) (2026-03-10 2.50 2 0), small 1.25 (2026-03-10 1.25 7 1)",
+				"member": "- 2.25 (2026-03-10 2.25 5 0), ann 1.50 (2026-03-09 0.00 3 3) (2026-03-10 1.50 4 1)",
+				"key": "keys of members 2.00 (2026-03-10 2.00 1 0), team 1.75 (2026-03-10 1.75 8 1), " +
+					"- 0.00 (2026-03-09 0.00 3 3)",
+			} {
+				all, err := w.node().series(tx, by, from, from+31)
+				if err != nil {
+					return err
+				}
+				var got []string
+				for _, p := range all {
+					name := "-"
+					for _, text := range []*string{p.ID, p.Name} { // nobody of the roster has that id
+						if text != nil {
+							name = *text
+						}
+					}
+					name += " " + p.Spent
+					for _, d := range p.Days {
+						name += fmt.Sprintf(" (%s %s %d %d)", d.Day, d.Spent, d.Calls, d.Unpriced)
+					}
+					got = append(got, name)
+				}
+				if got := strings.Join(got, ", "); got != want {
+					t.Errorf("by %s: %s\nnot %s", by, got, want)
+				}
+			}
+			return nil
+		})
+	})
+}
+
 // TestSheets: a sheet has a row for each day and part, and nothing in it is a formula.
 func TestSheets(t *testing.T) {
 	t.Parallel()

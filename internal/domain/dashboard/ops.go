@@ -22,10 +22,10 @@ func (s *Service) Ops() []op.Op {
 	read, write := policy.Require(policy.ReadDashboards), policy.Require(policy.WriteDashboards)
 	builtin := op.Refusal{Status: 409, Slug: "dashboard-builtin"}
 	exists, many := op.Refusal{Status: 409, Slug: "dashboard-exists"}, op.Refusal{Status: 409, Slug: "too-many-dashboards"}
-	missing := op.Refusal{Status: 404, Slug: "not-found"}
+	missing, changed := op.Refusal{Status: 404, Slug: "not-found"}, op.Refusal{Status: 409, Slug: "dashboard-changed"}
 	return []op.Op{
 		op.New(op.Row{ID: "dashboard.create", Method: "POST", Path: "/v1/dashboards", Group: group, Rule: write, Status: 201,
-			Refuses: []op.Refusal{missing, exists, builtin, many},
+			Refuses: []op.Refusal{missing, exists, builtin, many, changed},
 			Summary: "Make a board of widgets",
 			Doc: "A name that is in use is refused, and board_id and board_name say whose; replace rebuilds that board with these widgets. " +
 				"A personal board is seen by the caller alone. A built-in board is never replaced."}, s.create),
@@ -39,7 +39,7 @@ func (s *Service) Ops() []op.Op {
 			Doc: "What a widget shows is read now, and only what the credential may see: missing_scopes says what it lacks for a widget " +
 				"that shows nothing. Tables and feeds have their first 10 rows; dashboard.widget_page has the others."}, s.get),
 		op.New(op.Row{ID: "dashboard.update", Method: "PATCH", Path: "/v1/dashboards/{id}", Group: group, Rule: write,
-			Refuses: []op.Refusal{missing, exists, builtin},
+			Refuses: []op.Refusal{missing, exists, builtin, changed},
 			Summary: "Rename a board, or lay it out anew",
 			Doc:     "The widgets stay as they are; dashboard.create with replace changes them."}, s.update),
 		op.New(op.Row{ID: "dashboard.delete", Method: "DELETE", Path: "/v1/dashboards/{id}", Group: group, Rule: write,
@@ -76,6 +76,7 @@ type Head struct {
 	Name      string    `json:"name" example:"Deliveries" doc:"its name"`
 	Personal  bool      `json:"personal" doc:"true: the caller's own, whom alone it is shown to"`
 	Builtin   bool      `json:"builtin" doc:"true: every account has it, and it is neither changed nor deleted"`
+	Version   int64     `json:"version" example:"3" doc:"which state of the board it is; each change counts it up"`
 	CreatedBy string    `json:"created_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who made it"`
 	CreatedAt time.Time `json:"created_at" doc:"when it was made"`
 	UpdatedAt time.Time `json:"updated_at" doc:"when it was last changed"`
@@ -104,7 +105,7 @@ type Board struct {
 
 func (r row) head() Head {
 	return Head{
-		ID: r.ID, Name: r.Name, Personal: r.OwnerID != "", Builtin: r.Builtin != nil,
+		ID: r.ID, Name: r.Name, Personal: r.OwnerID != "", Builtin: r.Builtin != nil, Version: r.Version,
 		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
@@ -156,6 +157,7 @@ type createIn struct {
 	Personal bool       `json:"personal,omitempty" doc:"true: for the caller alone; else the account shares it"`
 	Widgets  []widgetIn `json:"widgets" maxItems:"40" doc:"its widgets"`
 	Replace  bool       `json:"replace,omitempty" doc:"true: rebuild the board of that name, if there is one"`
+	If       *int64     `json:"if_version,omitempty" minimum:"0" example:"3" doc:"the version that is rebuilt, else 409"`
 }
 
 func named(name string) (string, error) {
@@ -173,6 +175,15 @@ func taken(r row) error {
 	}
 	return fault.Reason("dashboard-exists", "There is a board "+r.Name+". Send replace to rebuild it.").
 		With("board_id", r.ID).With("board_name", r.Name)
+}
+
+// fresh refuses a change of a version of a board that another has followed.
+func fresh(r row, want *int64) error {
+	if want == nil || *want == r.Version {
+		return nil
+	}
+	return fault.Reason("dashboard-changed", fmt.Sprintf("Version %d of the board %s is the newest, not %d.", r.Version, r.Name, *want)).
+		With("version", r.Version)
 }
 
 func (s *Service) create(ctx context.Context, in createIn) (out Board, err error) {
@@ -195,6 +206,10 @@ func (s *Service) create(ctx context.Context, in createIn) (out Board, err error
 			return err
 		case there && (was.Builtin != nil || !in.Replace):
 			return taken(was)
+		case there:
+			if err := fresh(was, in.If); err != nil {
+				return err
+			}
 		}
 		specs := make([]Spec, len(in.Widgets))
 		for i, w := range in.Widgets {
@@ -205,11 +220,11 @@ func (s *Service) create(ctx context.Context, in createIn) (out Board, err error
 		kind := createdEvent
 		if there {
 			kind = replacedEvent
-			was.Name, was.Layout, was.UpdatedAt = r.Name, r.Layout, tx.Now
+			was.Name, was.Layout, was.UpdatedAt, was.Version = r.Name, r.Layout, tx.Now, was.Version+1
 			r = was
 			_, err = update.Exec(tx, r)
 		} else {
-			r.ID, r.AccountID, r.CreatedAt, r.UpdatedAt = id.New(), tx.Account, tx.Now, tx.Now
+			r.ID, r.AccountID, r.CreatedAt, r.UpdatedAt, r.Version = id.New(), tx.Account, tx.Now, tx.Now, 1
 			_, err = insert.Exec(tx, r)
 		}
 		if err != nil {
@@ -279,6 +294,7 @@ type updateIn struct {
 	ID     string   `json:"id" format:"uuid" doc:"id of the board"`
 	Name   *string  `json:"name,omitempty" minLength:"1" maxLength:"80" example:"Deliveries" doc:"its new name"`
 	Layout *[]Place `json:"layout,omitempty" maxItems:"40" example:"[]" doc:"where widgets are, in place of what was"`
+	If     *int64   `json:"if_version,omitempty" minimum:"0" example:"3" doc:"the version that is changed, else 409"`
 }
 
 func (s *Service) update(ctx context.Context, in updateIn) (out Board, err error) {
@@ -292,6 +308,9 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Board, err error
 			return err
 		case r.Builtin != nil:
 			return taken(r)
+		}
+		if err := fresh(r, in.If); err != nil {
+			return err
 		}
 		rows, err := widgetsOf.All(tx, tx.Account, r.ID)
 		if err != nil {
@@ -315,7 +334,7 @@ func (s *Service) update(ctx context.Context, in updateIn) (out Board, err error
 				return err
 			}
 		}
-		r.UpdatedAt = tx.Now
+		r.UpdatedAt, r.Version = tx.Now, r.Version+1
 		if _, err := update.Exec(tx, r); err != nil {
 			return err
 		}

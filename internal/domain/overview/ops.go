@@ -51,6 +51,12 @@ func (s *Service) Ops() []op.Op {
 			Doc:     "Repositories in which nothing happened are left out. Costs are estimates, like those of overview.burn.",
 		}, s.day),
 		op.New(op.Row{
+			ID: "overview.flow", Method: "GET", Path: "/v1/overview/flow", Group: group,
+			Rule:    policy.Require(policy.ReadPRs, policy.ReadTasks),
+			Summary: "How long work takes from filed to merged, where that goes, and what waits for boxes",
+			Doc:     "Days are those of UTC. The queue is told for the last 24 hours.",
+		}, s.flow),
+		op.New(op.Row{
 			ID: "project.overview", Method: "GET", Path: "/v1/repos/{owner}/{repo}/overview", Group: ofRepos,
 			Rule:    policy.Require(policy.ReadRepos),
 			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},

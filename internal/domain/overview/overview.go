@@ -1,7 +1,7 @@
 // Package overview counts the objects of an account that people look for first, and
 // the recent cost of models; rollup.go the activity of one repository, health.go how
-// well it does, utilization.go what the fleet does, timeline.go where the time of a task went, and public.go what a repository shows
-// everybody. It owns no rows; it counts those of other domains.
+// well it does, utilization.go what the fleet does, timeline.go where the time of a task
+// went, flow.go where that of all went, and public.go what a repository shows everybody. It owns no rows; it counts those of other domains.
 package overview
 
 import (

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -90,12 +91,15 @@ func findRun(tx *db.Tx, runID string) (Row, error) {
 
 type attemptsIn struct {
 	op.PageIn
-	ID string `json:"id" format:"uuid" doc:"id of the task"`
+	ID      string `json:"id" format:"uuid" doc:"id of the task"`
+	Compare bool   `json:"compare,omitempty" doc:"true: say what each has reported, and the first 20 of a page what they have changed"`
 }
 
 func (s *Service) attempts(ctx context.Context, in attemptsIn) (page op.Page[Run], err error) {
-	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		if _, err := find(tx, in.ID); err != nil {
+	var tries []Row
+	var of task.Row
+	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		if of, err = find(tx, in.ID); err != nil {
 			return err
 		}
 		at, after, _, err := in.AfterTime()
@@ -113,7 +117,7 @@ func (s *Service) attempts(ctx context.Context, in attemptsIn) (page op.Page[Run
 		if err != nil {
 			return err
 		}
-		page = op.Page[Run]{Data: make([]Run, len(part.Data)), NextCursor: part.NextCursor}
+		tries, page = part.Data, op.Page[Run]{Data: make([]Run, len(part.Data)), NextCursor: part.NextCursor}
 		for i := range part.Data {
 			page.Data[i] = wire(&part.Data[i])
 			for _, u := range used {
@@ -124,6 +128,9 @@ func (s *Service) attempts(ctx context.Context, in attemptsIn) (page op.Page[Run
 		}
 		return nil
 	})
+	if err == nil && in.Compare {
+		err = s.compare(ctx, of.RepoID, *cmp.Or(of.BaseSHA, new(string)), tries, page.Data)
+	}
 	return page, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/proof/standin"
@@ -60,6 +61,9 @@ func (*others) Submodules(*db.Tx, *task.Row) (*protocol.Submodules, error) { ret
 func (o *others) OfFanout(*db.Tx, string) (bool, error)                    { return o.fanout, nil }
 func (*others) FaultShown(_ *db.Tx, _, why string) (string, error)         { return why, nil }
 func (*others) At(context.Context, string, string) (string, error)         { return "", nil }
+func (*others) Changed(context.Context, string, string, string) (codehost.Diff, error) {
+	return codehost.Diff{}, codehost.ErrNotFound
+}
 func (*others) OfTask(_ *db.Tx, taskID string) ([]Artifact, error) {
 	return []Artifact{{ID: "art-" + taskID, Name: "shot.png"}}, nil
 }

@@ -25,6 +25,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/domain/queue"
@@ -173,6 +174,9 @@ type Branches interface {
 	// At returns the commit of a branch, empty if there is no such branch. It
 	// is called outside of transactions.
 	At(ctx context.Context, repoID, branch string) (sha string, err error)
+	// Changed lists what a commit has changed since it forked from another one. It is
+	// called outside of transactions.
+	Changed(ctx context.Context, repoID, base, sha string) (codehost.Diff, error)
 }
 
 // Settler decides about the task of a run that its box has ended.
@@ -270,6 +274,8 @@ type Run struct {
 	StartedAt      *time.Time       `json:"started_at" doc:"when the agent started; null before"`
 	EndedAt        *time.Time       `json:"ended_at" doc:"when it ended; null before"`
 
+	Report  *string            `json:"report" example:"The footer now computes the year." doc:"what its agent reported, markdown; null unless compare is sent, or nothing was"`
+	Changes *Changes           `json:"changes" doc:"against the commit that the newest try works from; null unless compare is sent, or it pushed nothing that is still there"`
 	LeftOut []protocol.LeftOut `json:"left_out" doc:"what the agent made and the work does not have"`
 }
 

@@ -158,6 +158,7 @@ var meanings = map[string]string{
 	"artifact-link-expired":    "The link of the artifact has expired. Whoever shared it can make another.",
 	"dashboard-exists":         "The name is that of another board; board_id and board_name say which. Send replace to rebuild it.",
 	"dashboard-builtin":        "Every account has the built-in boards; they are neither changed nor deleted. Make one of another name.",
+	"dashboard-changed":        "The board has another version than the one that was to be changed; version says which. Read it again.",
 	"too-many-dashboards":      "The account, or a person in it, has as many boards as there may be. Delete one first.",
 	"queue-full":               "The account's queue has reached its cap. Wait as long as Retry-After says.",
 	"no-capacity":              "The account has no seat for an AI developer.",

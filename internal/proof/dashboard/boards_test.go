@@ -175,3 +175,37 @@ func TestBoardsAreShared(t *testing.T) {
 	}
 	content(b)
 }
+
+// Two people who change one board do not overwrite each other: the second is told, and chooses.
+func TestTwoChangeOneBoard(t *testing.T) {
+	t.Parallel()
+	y, b := begin(t)
+	made := call[struct{ ID string }](y, http.MethodPost, "/v1/dashboards",
+		`{"name": "Mornings", "widgets": [{"kind": "stat", "source": "tasks_filed", "window": "7d"}, {"kind": "markdown", "text": "Ask ada."}]}`)
+	h := hands{b}
+	visit(b, "/ui/boards/"+made.ID, "Mornings")
+	edit := func() {
+		h.do("Edit")
+		b.Until("the editor", `document.querySelectorAll(".tile .grip").length === 2`)
+		h.do("Move Text")
+		b.Press("ArrowUp")
+		is(b, titles, "Text, Tasks filed")
+	}
+	edit()
+	call[struct{}](y, http.MethodPatch, "/v1/dashboards/"+made.ID, `{"name": "Noons"}`)
+	h.do("Keep the board")
+	b.See("Somebody has changed this board since you began.")
+	both(b, "a board that another has changed")
+	b.Button("See theirs, and leave mine")
+	heads(b, "Noons")
+	is(b, titles, "Tasks filed, Text")
+	edit()
+	call[struct{}](y, http.MethodPatch, "/v1/dashboards/"+made.ID, `{"name": "Evenings"}`)
+	h.do("Keep the board")
+	b.Button("Go on with mine, in place of theirs")
+	b.Gone("Somebody has changed")
+	h.do("Keep the board")
+	heads(b, "Noons")
+	is(b, titles, "Text, Tasks filed")
+	content(b)
+}

@@ -121,7 +121,7 @@ func TestCapSaysWhatItHolds(t *testing.T) {
 	s := open(t, asksPolicy, nil)
 	b := s.enter(1440, 900)
 	b.Go("/ui/usage")
-	b.See("While there is a cap, a call of a model without a known price is refused, and its task is held.")
+	b.See("While there is a budget, a call of a model without a known price is refused, and its task is held.")
 	clean(t, b)
 }
 

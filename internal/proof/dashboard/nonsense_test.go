@@ -28,8 +28,8 @@ func TestAmountsThatAreNone(t *testing.T) {
 	b.See("No box has it yet")
 	b.Button("Change budget")
 	b.Until("the cap is shown", `document.querySelector("dialog input[name=usd]")?.value === "7.00"`)
-	b.Fill("Cap", "8,50")
-	b.Button("Set the cap")
+	b.Fill("Budget", "8,50")
+	b.Button("Set the budget")
 	b.Until("a word at the field", `document.querySelector("dialog input[name=usd][aria-invalid=true]")`)
 	task := y.call("GET", "/v1/tasks?q=Dear", "")["data"].([]any)[0].(map[string]any)
 	if usd, _ := task["budget"].(map[string]any)["usd"].(string); usd != "7.00" {

@@ -126,7 +126,7 @@ func example(path, task string) string {
 
 // Every page can be used wide and narrow, in light and in dark, with rows and without:
 // it has one heading that names it, nothing that axe finds, no complaint of the browser
-// and no sideways scroll.
+// no sideways scroll, and no word of programs in a sentence.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	for name, full := range map[string]bool{"empty": false, "with rows": true} {
@@ -155,6 +155,13 @@ func TestPages(t *testing.T) {
 					}
 					if over := browser.Eval[int](b, `document.querySelector("main").scrollWidth - document.querySelector("main").clientWidth`); over > 0 {
 						t.Errorf("%s at %d px scrolls sideways by %d px", at, size.width, over)
+					}
+					if len(size.themes) > 0 && !programs.MatchString(path) {
+						for _, found := range unspoken(b) {
+							if !strings.Contains(at, found[:strings.Index(found, " in: ")]) { // the name that the address gives it
+								t.Errorf("%s says %s", at, found)
+							}
+						}
 					}
 					// Light where it is wide and dark where it is narrow: axe takes its time.
 					for _, theme := range size.themes {

@@ -59,8 +59,8 @@ func TestTaskOfEachState(t *testing.T) {
 	b.See("Queued again.")
 	deeds(b, "Change budget,Cancel")
 	b.Button("Change budget")
-	b.Fill("Cap", "5")
-	b.Button("Set the cap")
+	b.Fill("Budget", "5")
+	b.Button("Set the budget")
 	b.See("of $5")
 	b.Button("Cancel")
 	b.Button("Go on")
@@ -116,6 +116,11 @@ func TestTaskThatRuns(t *testing.T) {
 	y.call("POST", "/v1/runners/"+box+"/drain", `{"resume": true}`)
 	b.Button("attempts")
 	b.Until("the next attempt, by itself", fmt.Sprintf(`document.querySelectorAll("#attempts .row").length > %d`, had))
+	b.See("Side by side")
+	b.Until("what both cost, took and changed", `["Cost", "Took", "Changed", "Files", "Report"].every(n =>
+		[...document.querySelectorAll(".compare tbody tr")].some(r => r.cells.length === 3 && r.cells[0].innerText === n))`)
+	both(b, "two attempts side by side")
+	shoot(b, "compare")
 	clean(t, b)
 }
 

@@ -309,6 +309,15 @@ func (a Ask) add(tx *db.Tx) error {
 	}))
 }
 
+// SpendDay is what a call of a session to a model cost on a day, counted from 1970.
+type SpendDay struct {
+	Account, Session, Model string
+	Day, Micros             int64
+}
+
+// Add inserts the cost. It returns the error of the database.
+func (d SpendDay) Add(tx *db.Tx) error { return done(addSpendDay.Exec(tx, d)) }
+
 // Spend is what a session cost within a minute, in so many calls.
 type Spend struct {
 	Account, Session string

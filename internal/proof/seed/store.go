@@ -41,6 +41,8 @@ var (
 		VALUES (:id, :account_id, :user_id, :host, :login, :host_user_id, '', '', '[]', 0, 0)`)
 	addChoice = db.SWith[Choice](`INSERT INTO notification_choices (account_id, user_id, kind, channel, enabled)
 		VALUES (:account, :user, :kind, :channel, FALSE)`)
+	addSpendDay = db.SWith[SpendDay](`INSERT INTO spend_days (account_id, day, session_id, key_id, provider, model, calls, unpriced, cost_micros)
+		VALUES (:account, :day, :session, '', 'scripted', :model, 1, 0, :micros)`)
 	addSpend = db.SWith[Spend](`INSERT INTO spend_minutes (account_id, minute, session_id, calls, unpriced, cost_micros)
 		VALUES (:account, :minute, :session, :calls, :unpriced, :micros)`)
 	addCheck = db.SWith[Check](`INSERT INTO ci_runs (id, account_id, repo_id, sha, command, status, created_at, finished_at)

@@ -1,6 +1,7 @@
 // The one way the dashboard talks to the server: the public API with the session's
 // cookie. What a control does is a capability, called by its id.
 import { signal } from "@preact/signals";
+import { plain } from "./ui/say";
 
 // Problem is a refusal of the server (RFC 9457).
 export class Problem extends Error {
@@ -209,5 +210,5 @@ export const reached = <T>(answer: Promise<T>): Promise<T> =>
 
 // said is a failure as a sentence for a person.
 export function said(e: unknown): string {
-  return e instanceof Error ? e.message : String(e);
+  return e instanceof Problem ? plain(e.message) : e instanceof Error ? e.message : String(e);
 }

@@ -56,7 +56,7 @@ const also: Record<string, string> = table({
   "/ui/settings/keys": "models prices anthropic",
   "/ui/settings/members": "invite people roles",
   "/ui/settings/tokens": "api personal access",
-  "/ui/usage": "spend cost caps",
+  "/ui/usage": "spend cost caps budget",
 });
 
 // start fills the palette. listed are the pages that the person may see.

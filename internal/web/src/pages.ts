@@ -28,6 +28,7 @@ import {
   memberList,
   notificationList,
   orgSsoGet,
+  overviewFlow,
   planList,
   prAll,
   prPendingApprovals,
@@ -233,6 +234,15 @@ export const pages: Entry[] = [
     load: () => import("./pages/boards"),
   },
   { path: "/ui/boards/{id}", needs: dashboardList, load: () => import("./pages/board") },
+  {
+    path: "/ui/flow",
+    name: "Flow of work",
+    icon: "clock",
+    section: "Insight",
+    key: "w",
+    needs: overviewFlow,
+    load: () => import("./pages/flow"),
+  },
   {
     path: "/ui/sessions",
     name: "Sessions",

@@ -25,7 +25,7 @@ function useAttempts(id: string) {
   return list;
 }
 
-const why = (r: Run) =>
+export const why = (r: Run) =>
   r.failure_kind ? words(r.failure_kind) : r.ended_reason ? inert(r.ended_reason) : r.ended_at ? "" : "It goes on.";
 
 export function Attempts(p: { id: string }) {

@@ -1,9 +1,10 @@
 // A board as it is changed: its widgets are added, arranged by hand or by keys, changed and
 // taken out, and kept together at the end.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Call } from "../api";
+import { Problem, said, type Call } from "../api";
 import {
   dashboardCreate,
+  dashboardGet,
   dashboardUpdate,
   type Dashboard,
   type DashboardUpdateInput,
@@ -43,7 +44,11 @@ const tilesOf = (b: Dashboard): Tile[] =>
 type Kept = { board: Dashboard; name: string; tiles: Tile[] };
 
 // rebuilt makes the board of a name anew with the widgets of tiles, and lays them out.
-async function rebuilt(to: { name: string; personal: boolean; replace?: boolean }, tiles: Tile[], key?: string) {
+async function rebuilt(
+  to: { name: string; personal: boolean; replace?: boolean; if_version?: number },
+  tiles: Tile[],
+  key?: string,
+) {
   const made = await dashboardCreate(
     { ...to, widgets: tiles.map((t) => t.spec) },
     key ? { key: key + "w" } : undefined,
@@ -57,15 +62,21 @@ export const copied = (b: Dashboard, to: { name: string; personal: boolean }, ke
   rebuilt({ name: to.name, personal: to.personal }, tilesOf(b), key);
 
 // keep keeps a draft: the name first, which may be refused; then the widgets, where they are
-// others; and where they are.
+// others; and where they are. Each step is of the version that the one before has left.
 const keep: Call<Kept, Dashboard> = Object.assign(
   async (p: Kept, init?: { key?: string }) => {
     const { board: b, name, tiles } = p,
-      key = init?.key ?? "",
-      put = (how: DashboardUpdateInput, part: string) => dashboardUpdate({ id: b.id, ...how }, { key: key + part });
+      key = init?.key ?? "";
+    let now = b.version;
+    const put = async (how: DashboardUpdateInput, part: string) => {
+      const out = await dashboardUpdate({ id: b.id, if_version: now, ...how }, { key: key + part });
+      now = out.version;
+      return out;
+    };
     if (name !== b.name) await put({ name }, "n");
-    const same = tiles.length === b.widgets.length && tiles.every((t) => t.has);
-    if (!same) return rebuilt({ name, personal: b.personal, replace: true }, tiles, key);
+    const same =
+      tiles.length === b.widgets.length && tiles.every((t) => t.has && b.widgets.some((w) => w.id === t.key));
+    if (!same) return rebuilt({ name, personal: b.personal, replace: true, if_version: now }, tiles, key);
     return put({ layout: packed(tiles) }, "l");
   },
   { id: dashboardUpdate.id, scope: dashboardUpdate.scope, method: dashboardUpdate.method, path: dashboardUpdate.path },
@@ -77,7 +88,9 @@ export function BoardEdit(p: { of: Dashboard; done: (b?: Dashboard) => void }) {
   const [tiles, set] = useState(() => tilesOf(p.of)),
     [name, setName] = useState(p.of.name),
     [open, setOpen] = useState<string>(), // the key of the widget in the dialog, "" for a new one
-    [dragged, drag] = useState<string>();
+    [dragged, drag] = useState<string>(),
+    [base, setBase] = useState(p.of), // what the draft is a change of
+    [met, meet] = useState<Dashboard>(); // what somebody else has made of it meanwhile
   const grips = useRef(new Map<string, HTMLElement>()),
     focus = useRef<string | undefined>(undefined);
   // What was moved is drawn elsewhere, and keeps the focus.
@@ -154,15 +167,40 @@ export function BoardEdit(p: { of: Dashboard; done: (b?: Dashboard) => void }) {
           class="main"
           disabled={!name.trim()}
           call={keep}
-          input={{ board: p.of, name: name.trim(), tiles }}
+          input={{ board: base, name: name.trim(), tiles }}
           done={(b) => {
             p.done(b);
             return "Kept.";
+          }}
+          failed={(e) => {
+            if (!(e instanceof Problem) || e.slug !== "dashboard-changed") return false;
+            void dashboardGet({ id: p.of.id }).then(meet, (e) => tell(said(e)));
+            return true;
           }}
         >
           Keep the board
         </Act>
       </div>
+      {met && (
+        <section class="trouble" role="alert" aria-label="The board has changed">
+          <p>Somebody has changed this board since you began. Nothing of yours was kept, and it is still below.</p>
+          <div class="acts">
+            <button type="button" onClick={() => p.done(met)}>
+              See theirs, and leave mine
+            </button>
+            <button
+              type="button"
+              class="main"
+              onClick={() => {
+                setBase(met);
+                meet(undefined);
+              }}
+            >
+              Go on with mine, in place of theirs
+            </button>
+          </div>
+        </section>
+      )}
       <p class="dim" id="arrange">
         Drag a widget by its handle, or move it with the arrow keys there; with Shift they make it wider and higher, and
         Delete takes it out.

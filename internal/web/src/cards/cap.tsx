@@ -12,7 +12,7 @@ export function CapMeter(p: { of: SpendCap }) {
     used = Number(c.spent_usd) + Number(c.reserved_usd);
   return (
     <Facts>
-      <Fact name="Cap">
+      <Fact name="Budget">
         {Number.isFinite(lower) ? <Meter value={used} max={lower} label={`${usd(used)} of ${usd(lower)}`} /> : "none"}
       </Fact>
       {c.left_usd !== null && (
@@ -20,7 +20,7 @@ export function CapMeter(p: { of: SpendCap }) {
           <span class="num">{usd(c.left_usd)}</span>
         </Fact>
       )}
-      {c.operator_usd !== null && <Fact name="The operator's cap">{usd(c.operator_usd)}</Fact>}
+      {c.operator_usd !== null && <Fact name="The operator's budget">{usd(c.operator_usd)}</Fact>}
     </Facts>
   );
 }
@@ -30,7 +30,7 @@ export function CapForm(p: { of: SpendCap; unpriced?: number | undefined; change
     <Form
       key={p.of.usd}
       call={billingSpendCapSet}
-      submit="Set the cap"
+      submit="Set the budget"
       said="It holds from the next call on."
       keep
       done={p.changed}
@@ -38,9 +38,9 @@ export function CapForm(p: { of: SpendCap; unpriced?: number | undefined; change
     >
       {(wrong) => (
         <>
-          <Text name="usd" label="Cap for a month" hint="USD; empty: none" wrong={wrong} value={p.of.usd} decimal />
+          <Text name="usd" label="Budget for a month" hint="USD; empty: none" wrong={wrong} value={p.of.usd} decimal />
           <p class={p.unpriced ? "hold" : "dim"}>
-            While there is a cap, a call of a model without a known price is refused, and its task is held
+            While there is a budget, a call of a model without a known price is refused, and its task is held
             {!!p.unpriced && `: ${many(p.unpriced, "call")} of this month had none`}.{" "}
             <a href="/ui/settings/keys">Prices of models</a>
           </p>

@@ -70,7 +70,7 @@ export function Deeds(p: { of: TaskDetail }) {
         <Dialog title="Budget" close={close}>
           <Form
             call={taskBudgetSet}
-            submit="Set the cap"
+            submit="Set the budget"
             said="Set."
             keep
             read={(f) => ({ id: t.id, usd: number(f, "usd") ?? null })}
@@ -79,7 +79,7 @@ export function Deeds(p: { of: TaskDetail }) {
             {(wrong) => (
               <Text
                 name="usd"
-                label="Cap"
+                label="Budget"
                 hint="USD; empty for none"
                 wrong={wrong}
                 value={t.budget.usd}

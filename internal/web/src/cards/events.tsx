@@ -91,7 +91,7 @@ function brief(data: unknown): string {
     Object.entries(data)
       .filter(([, v]) => typeof v === "string" && v && v.length < 60 && !/^([a-z_]+:)?[0-9a-f]{8}-/.test(v))
       .slice(0, 2)
-      .map(([k, v]) => `${words(k)}: ${v}`)
+      .map(([k, v]) => `${words(k)}: ${/^[a-z]+(_[a-z0-9]+)+$/.test(String(v)) ? words(String(v)) : v}`)
       .join(", "),
   );
 }

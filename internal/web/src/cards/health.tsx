@@ -73,6 +73,7 @@ export function Health(p: { at: At }) {
         <h2>Health</h2>
         {h && <p>{h.slos.length} objectives, the worst first</p>}
         <div class="acts">
+          <a href={"/ui/flow?repo=" + full}>Flow of work</a>
           <span class="seg" role="group" aria-label="Days">
             {windows.map((d) => (
               <button

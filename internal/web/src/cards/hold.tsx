@@ -25,7 +25,7 @@ function place(c: TaskClear): [does: string, href: string, call?: { scope: strin
     id = encodeURIComponent(a["id"] ?? "");
   switch (c.capability) {
     case "task.budget_set":
-      return ["Raise the cap", `/ui/tasks/${id}?do=budget`];
+      return ["Raise the budget", `/ui/tasks/${id}?do=budget`];
     case "task.redispatch":
       return ["Try again", `/ui/tasks/${id}?do=redispatch`];
     case "blocker.answer":
@@ -46,9 +46,9 @@ function place(c: TaskClear): [does: string, href: string, call?: { scope: strin
       return ["Set the price", "/ui/settings/keys", billingPriceSet];
     case "billing.spend_cap_set":
     case "billing.member_cap_set":
-      return ["Raise the cap", "/ui/usage", billingSpendCapSet];
+      return ["Raise the budget", "/ui/usage", billingSpendCapSet];
     case "project.budget_set":
-      return ["Raise the repository's cap", "/ui/usage", projectBudgetSet];
+      return ["Raise the repository's budget", "/ui/usage", projectBudgetSet];
     case "plan.budget_set":
       return ["Raise the budget", "/ui/plans/" + encodeURIComponent(a["planId"] ?? "")];
     case "task.cancel":

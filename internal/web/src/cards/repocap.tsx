@@ -9,9 +9,9 @@ import { Meter } from "../ui/parts";
 export function RepoCaps(p: { all: RepoCap[]; changed: () => void }) {
   return (
     <>
-      <h2>Caps of repositories</h2>
+      <h2>Budgets of repositories</h2>
       {p.all.length > 0 && (
-        <ul class="cards" aria-label="Caps of repositories">
+        <ul class="cards" aria-label="Budgets of repositories">
           {p.all.map((r) => (
             <li key={r.repo_id} class="item">
               <p>
@@ -30,7 +30,7 @@ export function RepoCaps(p: { all: RepoCap[]; changed: () => void }) {
       )}
       <Form
         call={projectBudgetSet}
-        submit="Set the cap"
+        submit="Set the budget"
         said="It holds from the next call on."
         done={p.changed}
         read={(f) => {
@@ -41,7 +41,7 @@ export function RepoCaps(p: { all: RepoCap[]; changed: () => void }) {
         {(wrong) => (
           <>
             <Text name="repo" label="Repository" hint="OWNER/NAME" need wrong={wrong} />
-            <Text name="usd" label="Cap for a month" hint="USD; empty: none" wrong={wrong} decimal />
+            <Text name="usd" label="Budget for a month" hint="USD; empty: none" wrong={wrong} decimal />
           </>
         )}
       </Form>

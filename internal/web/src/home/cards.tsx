@@ -135,7 +135,7 @@ function HeldCard(p: { of: Task }) {
         <p class="dim">
           {t.repo} · attempt {t.attempt}
           {t.budget.spent !== null && ` · ${usd(t.budget.spent)}`}
-          {t.budget.usd !== null && ` of a cap of ${usd(t.budget.usd)}`}
+          {t.budget.usd !== null && ` of a budget of ${usd(t.budget.usd)}`}
         </p>
         {t.failure && <p>{inert(t.failure)}</p>}
         {t.holds.map((h) => (

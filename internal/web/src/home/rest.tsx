@@ -23,6 +23,7 @@ import { Act, Coming, Empty, Loading, More, Trouble } from "../ui/parts";
 import { waits } from "../ui/say";
 import { Status, words } from "../ui/status";
 import { Time, Took } from "../ui/time";
+import { Weeks } from "./flow";
 import { deadOf, goneOf, pullsOf, rowsOf, stuckOf, type Wrong } from "./wrong";
 
 export function Rest(p: { wrong: Wrong; above: ReadonlySet<string> | undefined }) {
@@ -32,6 +33,7 @@ export function Rest(p: { wrong: Wrong; above: ReadonlySet<string> | undefined }
       {p.above ? <WentWrong of={p.wrong} above={p.above} /> : <Loading />}
       <Why />
       <Since />
+      <Weeks />
     </>
   );
 }
@@ -308,9 +310,15 @@ function Since() {
           <thead>
             <tr>
               <th scope="col">Repository</th>
-              <th scope="col">Merged</th>
-              <th scope="col">Filed</th>
-              <th scope="col">Spent</th>
+              <th scope="col" class="end">
+                Merged
+              </th>
+              <th scope="col" class="end">
+                Filed
+              </th>
+              <th scope="col" class="end">
+                Spent
+              </th>
             </tr>
           </thead>
           <tbody>

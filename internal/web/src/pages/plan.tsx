@@ -251,7 +251,7 @@ export default function PlanPage(p: PageProps) {
           <h2>Budget</h2>
           <Form
             call={planBudgetSet}
-            submit="Set the cap"
+            submit="Set the budget"
             said="Set."
             keep
             read={(f) => ({ planId: id, usd: number(f, "usd") ?? null })}
@@ -259,7 +259,7 @@ export default function PlanPage(p: PageProps) {
             {(wrong) => (
               <Text
                 name="usd"
-                label="Cap of the plan"
+                label="Budget of the plan"
                 hint="USD, for all its tasks; empty for none"
                 wrong={wrong}
                 value={x.budget_usd}

@@ -1,6 +1,7 @@
 // One task: what it is, why it waits, what its agent does, what came of it.
 import { prGet, taskRunStatus, type PullRequest, type TaskDetail } from "../client.gen";
 import { Attempts, Runs } from "../cards/attempts";
+import { Compare } from "../cards/compare";
 import { Deeds } from "../cards/deeds";
 import { Failure } from "../cards/failure";
 import { Graph } from "../cards/graph";
@@ -126,7 +127,10 @@ export default function TaskPage(p: PageProps) {
       ) : tab === "changes" && t.pr_id ? (
         <Diff pr={t.pr_id} />
       ) : tab === "attempts" ? (
-        <Attempts id={id} />
+        <>
+          <Attempts id={id} />
+          <Compare id={id} />
+        </>
       ) : tab === "graph" ? (
         <Graph of={t} />
       ) : tab === "raw" ? (

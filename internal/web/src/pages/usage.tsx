@@ -9,16 +9,16 @@ import {
 } from "../client.gen";
 import { CapForm, CapMeter } from "../cards/cap";
 import { Given } from "../cards/gift";
+import { MonthCost } from "../cards/monthcost";
 import { RepoCaps } from "../cards/repocap";
 import { useOne } from "../list";
 import { query, setQuery } from "../route";
 import { may } from "../session";
 import { inert } from "../ui/ansi";
-import { Chart } from "../ui/chart";
 import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
 import { number, Text } from "../ui/inputs";
-import { count, many, usd } from "../ui/money";
+import { count, usd } from "../ui/money";
 import { Coming, Empty, Figure, Head, Meter } from "../ui/parts";
 import { words } from "../ui/status";
 
@@ -83,7 +83,7 @@ export default function Usage() {
             />
           </div>
           {u.calls === null && <p class="dim">Numbers of calls and sessions are kept for about three months.</p>}
-          <Days of={u} />
+          {u.calls !== null && <MonthCost of={u} cap={month ? undefined : cap.value.value} priced={!unknown(u)} />}
           {!month && cap.value.value && (
             <>
               <h2>Budget</h2>
@@ -105,7 +105,7 @@ export default function Usage() {
                     {open === m.user_id && (
                       <Form
                         call={billingMemberCapSet}
-                        submit="Set the cap"
+                        submit="Set the budget"
                         said="It holds from the next call on."
                         keep
                         done={() => {
@@ -117,7 +117,7 @@ export default function Usage() {
                         {(wrong) => (
                           <Text
                             name="usd"
-                            label="Cap for a month"
+                            label="Budget for a month"
                             hint="USD; empty: none"
                             wrong={wrong}
                             value={m.cap_usd}
@@ -143,7 +143,7 @@ export default function Usage() {
                       aria-expanded={open === m.user_id}
                       {...gate(billingMemberCapSet, () => set(open === m.user_id ? "" : m.user_id))}
                     >
-                      Cap
+                      Budget
                     </button>
                   </div>
                 </li>
@@ -167,35 +167,6 @@ export default function Usage() {
           </p>
         </>
       )}
-    </>
-  );
-}
-
-// Days draws what each day of the month cost, those without a call among them.
-function Days(p: { of: BillingUsage }) {
-  const days = new Map(p.of.days.map((d) => [d.day, d])),
-    last = [...days.keys()].at(-1);
-  if (!last) return null;
-  return (
-    <>
-      <h2>Day by day</h2>
-      {unknown(p.of) && <p class="dim">No call has a known price; the table has how many there were.</p>}
-      <Chart
-        label={"What each day of " + p.of.period + " cost"}
-        bars={Array.from({ length: Number(last.slice(8)) }, (_, i) => {
-          const name = p.of.period + "-" + String(i + 1).padStart(2, "0"),
-            d = days.get(name);
-          return {
-            name,
-            value: Number(d?.spent_usd ?? 0),
-            says: !d
-              ? "no call"
-              : d.unpriced_calls === d.calls
-                ? many(d.calls, "call") + " without a price"
-                : usd(d.spent_usd),
-          };
-        })}
-      />
     </>
   );
 }

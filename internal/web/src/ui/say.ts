@@ -29,3 +29,25 @@ const reasons: Record<string, string> = table({
 
 // waits is what something waits for: "waits for a box".
 export const waits = (reason: string): string => "waits " + (reasons[reason] ?? "because of " + words(reason));
+
+// deeds are what a sentence of the API names by its id, as pages call it.
+const deeds: Record<string, string> = table({
+  "account.oss_verification_apply": "Settings, Open source",
+  "account.set_tier": "the page of the account on Platform",
+  "billing.checkout": "Settings, Plan and payment",
+  "billing.portal": "Settings, Plan and payment",
+  "box.ssh_joins": "the page Boxes",
+  "grant.issue": "a grant",
+  "plan.file_switch_set": "the switch in Settings, Account,",
+  "pr.get": "the page of the pull request",
+  "self.github_token_set": "the form in Settings, You,",
+  "session.events": "the events of the session",
+  "task.retry_now": "“Retry now” at the task",
+  "template.set": "the form of templates",
+  "webhook.create": "Settings, Webhooks",
+  "webhook.revive": "Settings, Webhooks",
+});
+
+// plain is a sentence of the API for people: a capability is named by where it is on pages.
+export const plain = (text: string): string =>
+  text.replace(/`?\b([a-z_]+\.[a-z_]+)\b`?/g, (all, id: string) => deeds[id] ?? all);

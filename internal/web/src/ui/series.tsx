@@ -14,7 +14,7 @@ const high = 132,
   above = 16; // for the highest line's number
 
 // step is the distance of lines: the smallest of 1, 2 and 5 with zeros, with at most four of them.
-function step(most: number, whole: boolean): number {
+export function step(most: number, whole: boolean): number {
   const least = most / 3,
     ten = 10 ** Math.floor(Math.log10(least || 1));
   const one = [1, 2, 5, 10].map((x) => x * ten).find((x) => x >= least) ?? 1;
@@ -101,7 +101,7 @@ export function csv(name: string, rows: string[][]) {
 }
 
 // Rows is a drawing as a table, and as a file.
-function Rows(p: { label: string; head: string[]; rows: string[][] }) {
+export function Rows(p: { label: string; head: string[]; rows: string[][] }) {
   return (
     <footer class="spread">
       <details>
@@ -118,10 +118,14 @@ function Rows(p: { label: string; head: string[]; rows: string[][] }) {
               </tr>
             </thead>
             <tbody>
-              {p.rows.map(([name, says]) => (
+              {p.rows.map(([name, ...says]) => (
                 <tr key={name}>
                   <th scope="row">{name}</th>
-                  <td class="num end">{says}</td>
+                  {says.map((text, i) => (
+                    <td key={p.head[i + 1]} class="num end">
+                      {text}
+                    </td>
+                  ))}
                 </tr>
               ))}
             </tbody>

@@ -140,10 +140,10 @@ export default function PlatformAccount(p: PageProps) {
           </>
         )}
       </Form>
-      <h2>Spend cap</h2>
+      <h2>Budget</h2>
       <Form
         call={accountSetSpendCap}
-        submit="Set the cap"
+        submit="Set the budget"
         said="Set."
         keep
         done={done}
@@ -153,7 +153,7 @@ export default function PlatformAccount(p: PageProps) {
           <>
             <Text
               name="usd"
-              label="Cap for a month"
+              label="Budget for a month"
               hint="USD; empty: the default"
               wrong={wrong}
               value={a.spend_cap_usd}

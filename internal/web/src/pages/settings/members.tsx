@@ -31,7 +31,7 @@ export const does: Record<Role, string> = {
   viewer: "sees everything but money",
   member: "files work, decides, answers",
   admin: "sets up repositories, boxes, people, secrets",
-  owner: "also pays: keys and caps",
+  owner: "also pays: keys and budgets",
 };
 
 export default function Members() {
