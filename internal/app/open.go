@@ -198,6 +198,15 @@ func (a *App) startBus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if a.cfg.NATSServers != "" && !a.opts.Still { // those are the original's, and a copy empties none of its accounts
+		outside, err := a.busOutside()
+		if err != nil {
+			return err
+		}
+		a.bus, err = bus.Start(ctx, bus.Config{URL: a.cfg.NATSURL, Keys: keys, Owner: owner, Logger: a.log, External: outside,
+			Observe: a.watching.boxCalls()})
+		return err
+	}
 	listen := natsListen
 	if a.opts.Still {
 		listen = natsAnywhere

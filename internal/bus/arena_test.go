@@ -42,6 +42,7 @@ func (a arena) repel(t *testing.T, unbound bool) {
 	t.Helper()
 	attacker, victim := newSeat(t, a.attack, "X"), newSeat(t, a.suffer, "V")
 	f := a.field(t, victim.account)
+	f.Calm = a.attack == a.suffer && a.attack != a.control
 	f.Suffer = victim.bound(t, a.suffer)
 	if f.Attack = attacker.bound(t, a.attack); unbound {
 		f.Attack = attacker.unbound(t, a.attack)
@@ -60,7 +61,7 @@ func (a arena) repel(t *testing.T, unbound bool) {
 	if len(tried) < 200 {
 		t.Errorf("only %d attempts", len(tried))
 	}
-	t.Logf("%d attempts, of which the flood was: %s", len(tried), tried[len(tried)-3].Name)
+	t.Logf("%d attempts, the third of the last: %s", len(tried), tried[len(tried)-3].Name)
 }
 
 // known waits until the node of a box knows that calls are answered elsewhere: what nobody is known to answer
@@ -148,6 +149,7 @@ func newSeat(t *testing.T, b server, id string) seat {
 	t.Helper()
 	s := seat{id, must(nkeys.CreateAccount())}
 	b.registry.set(public(s.account), id)
+	b.admit(t, id, public(s.account))
 	return s
 }
 

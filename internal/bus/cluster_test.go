@@ -166,12 +166,10 @@ func TestHostileBoxAmongNodes(t *testing.T) {
 	t.Parallel()
 	for name, at := range places {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			startNodes(t, 3, nil).arena(at).repel(t, true)
 		})
 	}
 	t.Run("apart, as issued", func(t *testing.T) {
-		t.Parallel()
 		startNodes(t, 3, nil).arena(places["apart"]).repel(t, false)
 	})
 }

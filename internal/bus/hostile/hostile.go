@@ -32,6 +32,10 @@ type Field struct {
 
 	ControlAccount, VictimAccount string // names of the accounts
 
+	// Calm leaves the flood out: where the attacker and the victim have one way to a control plane that refuses
+	// nothing, the victim's calls wait behind the attacker's. A true one refuses them, and puts the attacker out.
+	Calm bool
+
 	Release func() // answers the calls of SlowMethod that wait
 }
 
@@ -86,7 +90,11 @@ func Play(ctx context.Context, f Field) (_ []Attempt, err error) {
 	if err := g.works(); err != nil {
 		return nil, fmt.Errorf("hostile: before the game: %w", err)
 	}
-	for _, act := range []func() error{g.deputies, g.chains, g.thefts, g.guess, g.flood, g.crowd} {
+	acts := []func() error{g.deputies, g.chains, g.thefts, g.guess, g.flood, g.crowd}
+	if f.Calm {
+		acts = []func() error{g.deputies, g.chains, g.thefts, g.guess, g.crowd}
+	}
+	for _, act := range acts {
 		if err := act(); err != nil {
 			return g.attempts, err
 		}
