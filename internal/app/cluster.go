@@ -19,6 +19,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/nodes"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/webhook"
 )
 
 func (a *App) clustered() bool { return a.cfg.Cluster == "on" }
@@ -204,7 +205,7 @@ func (a *App) nodesChanged(live []nodes.Node) {
 
 // nodesGone has the others do what processes had begun that are gone.
 func (a *App) nodesGone(tx *db.Tx, boots []string) error {
-	return errors.Join(a.due.Gone(tx, boots), idempotency.Gone(tx, boots))
+	return errors.Join(a.due.Gone(tx, boots), idempotency.Gone(tx, boots), webhook.Gone(tx, a.hub, boots))
 }
 
 // leaveCluster says that this node is not live any more.

@@ -23,6 +23,7 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/prompt"
+	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
@@ -101,7 +102,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	}
 	a.due = due.New(due.Config{DB: a.db, Hub: a.hub, Logger: a.log, Node: a.boot})
 	if a.db.Engine() == db.SQLite {
-		if err := errors.Join(a.ledger().Restarted(ctx), a.db.Write(ctx, a.due.Restarted)); err != nil {
+		if err := errors.Join(a.ledger().Restarted(ctx), a.db.Write(ctx, a.due.Restarted), a.db.Write(ctx, webhook.Restarted)); err != nil {
 			return err
 		}
 	}
