@@ -15,9 +15,11 @@ import (
 	"yardmaster/internal/bus"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/codehost/homes"
+	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/nodes"
 	"yardmaster/internal/domain/box"
+	"yardmaster/internal/domain/webhook"
 )
 
 func (a *App) clustered() bool { return a.cfg.Cluster == "on" }
@@ -58,21 +60,50 @@ func (a *App) busCluster(ctx context.Context) (*bus.Cluster, error) {
 	if a.cfg.NodeHost != "" {
 		c.Reach = a.cfg.Reach(a.cfg.NATSRoutes)
 	}
-	c.Owners = func(ctx context.Context) (all map[string]string, err error) {
-		err = a.db.Read(ctx, func(tx *db.Tx) error {
-			all, err = box.Owners(tx)
-			return err
-		})
-		return all, err
-	}
-	c.May = func(ctx context.Context, boxID string) (may bool, err error) {
-		err = a.db.Read(ctx, func(tx *db.Tx) (err error) {
-			may, err = box.Seated(tx, boxID)
-			return err
-		})
-		return may, err
-	}
+	c.Owners, c.May = a.busOwners, a.busMay
 	return c, nil
+}
+
+// busOwners lists the accounts of the bus that boxes may use now, with their boxes.
+func (a *App) busOwners(ctx context.Context) (all map[string]string, err error) {
+	err = a.db.Read(ctx, func(tx *db.Tx) error {
+		all, err = box.Owners(tx)
+		return err
+	})
+	return all, err
+}
+
+// busMay tells whether a box may call now.
+func (a *App) busMay(ctx context.Context, boxID string) (may bool, err error) {
+	err = a.db.Read(ctx, func(tx *db.Tx) (err error) {
+		may, err = box.Seated(tx, boxID)
+		return err
+	})
+	return may, err
+}
+
+// busOutside is how the bus uses the servers of nats-servers.
+func (a *App) busOutside() (*bus.External, error) {
+	out, err := outsideBus(a.cfg)
+	if err != nil {
+		return nil, err
+	}
+	out.Owners, out.May = a.busOwners, a.busMay
+	out.Node, err = nodes.Identity(a.cfg.Data)
+	return out, err
+}
+
+// outsideBus are the keys for nats-servers, from their files.
+func outsideBus(c *config.Config) (*bus.External, error) {
+	operator, err := os.ReadFile(c.NATSOperator)
+	if err != nil {
+		return nil, fmt.Errorf("nats-operator-key: %w", err)
+	}
+	creds, err := os.ReadFile(c.NATSSystem)
+	if err != nil {
+		return nil, fmt.Errorf("nats-system-creds: %w", err)
+	}
+	return &bus.External{Servers: c.NATSServers, Operator: string(operator), Creds: string(creds)}, nil
 }
 
 // enterCluster puts this node into the list of nodes, with the repositories of its folder. It
@@ -174,7 +205,7 @@ func (a *App) nodesChanged(live []nodes.Node) {
 
 // nodesGone has the others do what processes had begun that are gone.
 func (a *App) nodesGone(tx *db.Tx, boots []string) error {
-	return errors.Join(a.due.Gone(tx, boots), idempotency.Gone(tx, boots))
+	return errors.Join(a.due.Gone(tx, boots), idempotency.Gone(tx, boots), webhook.Gone(tx, a.hub, boots))
 }
 
 // leaveCluster says that this node is not live any more.

@@ -373,7 +373,7 @@ func (a *App) wire() parts {
 	reachable := a.guard()
 	p.webhook = add(&p, webhook.New(webhook.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Guard: reachable, Sender: hook.NewSender(reachable, a.opts.Version, a.clock), Logger: a.log,
-		Keep: days(a.cfg.KeepWebhooks),
+		Keep: days(a.cfg.KeepWebhooks), Process: a.boot,
 	}))
 	add(&p, linears)
 	add(&p, source.New(source.Needs{

@@ -19,6 +19,7 @@ import (
 
 	"yardmaster/internal/api/limit"
 	"yardmaster/internal/blob"
+	"yardmaster/internal/bus"
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/webhook"
@@ -63,7 +64,7 @@ func (e *examination) say(part, well string, wrong error, then string) {
 func Examine(ctx context.Context, c *config.Config) []Finding {
 	e := &examination{Config: c}
 	for _, look := range []func(context.Context){
-		e.folder, e.programs, e.keys, e.database, e.store, e.mails, e.counts, e.collector, e.name, e.address,
+		e.folder, e.programs, e.keys, e.database, e.store, e.mails, e.bus, e.counts, e.collector, e.name, e.address,
 	} {
 		part, cancel := context.WithTimeout(ctx, partTime)
 		look(part)
@@ -106,6 +107,20 @@ func (e *examination) keys(ctx context.Context) {
 		err = fmt.Errorf("there is no %s", keyPlace(e.Config))
 	}
 	e.say("master key", "it can be read", err, "put it back from where you keep it: without it nothing sealed opens")
+}
+
+// bus looks at the NATS servers of somebody else.
+func (e *examination) bus(ctx context.Context) {
+	if e.NATSServers == "" {
+		return
+	}
+	servers := 0
+	outside, err := outsideBus(e.Config)
+	if err == nil {
+		servers, err = bus.CheckExternal(ctx, *outside)
+	}
+	e.say("message bus", fmt.Sprint(servers, " servers keep the accounts of boxes"), err,
+		"look at nats-servers, nats-operator-key and nats-system-creds, and whether those servers are in operator mode with resolvers of type full")
 }
 
 func (e *examination) database(ctx context.Context) {

@@ -23,6 +23,7 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/prompt"
+	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
@@ -101,7 +102,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	}
 	a.due = due.New(due.Config{DB: a.db, Hub: a.hub, Logger: a.log, Node: a.boot})
 	if a.db.Engine() == db.SQLite {
-		if err := errors.Join(a.ledger().Restarted(ctx), a.db.Write(ctx, a.due.Restarted)); err != nil {
+		if err := errors.Join(a.ledger().Restarted(ctx), a.db.Write(ctx, a.due.Restarted), a.db.Write(ctx, webhook.Restarted)); err != nil {
 			return err
 		}
 	}
@@ -196,6 +197,15 @@ func (a *App) startBus(ctx context.Context) error {
 	}
 	cluster, err := a.busCluster(ctx)
 	if err != nil {
+		return err
+	}
+	if a.cfg.NATSServers != "" && !a.opts.Still { // those are the original's, and a copy empties none of its accounts
+		outside, err := a.busOutside()
+		if err != nil {
+			return err
+		}
+		a.bus, err = bus.Start(ctx, bus.Config{URL: a.cfg.NATSURL, Keys: keys, Owner: owner, Logger: a.log, External: outside,
+			Observe: a.watching.boxCalls()})
 		return err
 	}
 	listen := natsListen

@@ -51,16 +51,25 @@ var _ server.AccountResolver = (*accounts)(nil)
 
 func (b *Bus) newAccounts() (*accounts, error) {
 	probe, err := b.NewAccount()
+	if b.abroad != nil {
+		probe, err = b.cfg.Keys.ownProbe(b.cfg.External.Node)
+	}
 	if err != nil {
 		return nil, err
 	}
-	control, err := b.keys.controlClaims()
+	var users string
+	if b.abroad != nil {
+		if users, err = b.abroad.users.PublicKey(); err != nil {
+			return nil, err
+		}
+	}
+	control, err := b.keys.controlClaims(users)
 	if err != nil {
 		return nil, err
 	}
 	system := jwt.NewAccountClaims(b.keys.systemID)
 	system.Name = "SYS"
-	signed, err := system.Encode(b.keys.operator)
+	signed, err := system.Encode(b.keys.operator) // not used by somebody else's servers, which have their own
 	if err != nil {
 		return nil, fmt.Errorf("sign the system account: %w", err)
 	}
@@ -129,10 +138,14 @@ func (*accounts) Reload() error { return nil }
 func (*accounts) Close() {}
 
 // controlClaims are the claims of the control plane's own account. The account
-// exports the calls of boxes and the nudges to boxes, and imports nothing.
-func (id identity) controlClaims() (string, error) {
+// exports the calls of boxes and the nudges to boxes, and imports nothing. users is the
+// key that signs its users, if that is not its own.
+func (id identity) controlClaims(users string) (string, error) {
 	claims := jwt.NewAccountClaims(id.controlID)
 	claims.Name = "CONTROL"
+	if users != "" {
+		claims.SigningKeys.Add(users)
+	}
 	claims.Exports.Add(
 		&jwt.Export{Name: "calls", Subject: jwt.Subject(protocol.CallSubject("*", ">")), Type: jwt.Service,
 			ResponseType: jwt.ResponseTypeSingleton, ResponseThreshold: callLimit},
@@ -251,6 +264,7 @@ func (b *Bus) Shut(ctx context.Context, account string) error {
 	if err := b.nc.FlushTimeout(updateLimit); err != nil {
 		b.log.Debug("flush before an account is shut", "error", err)
 	}
+	b.nextSecond(ctx, account)
 	claims, err := b.keys.closedClaims(account)
 	if err == nil {
 		err = b.update(ctx, account, claims)
@@ -316,9 +330,10 @@ func (b *Bus) change(boxID, account string, claims claims) {
 	b.mu.Lock()
 	shut := b.shut[account]
 	b.mu.Unlock()
-	if shut {
+	if shut || account == "" {
 		return
 	}
+	b.nextSecond(b.ctx, account)
 	signed, err := claims(account)
 	if err == nil {
 		err = b.update(b.ctx, account, signed)

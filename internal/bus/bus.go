@@ -23,6 +23,7 @@
 //   - call.go: calls of boxes
 //   - share.go: how much a box may call
 //   - cluster.go, sweep.go: the buses of several nodes, and what they tell each other
+//   - external.go: servers of somebody else in the place of the embedded one
 package bus
 
 import (
@@ -66,8 +67,11 @@ type Config struct {
 	Connections int
 	// Cluster joins the bus to those of other nodes. nil: it is alone.
 	Cluster *Cluster
-	PutOut  time.Duration // how long a box that calls far too often cannot connect; 0 is a minute
-	Share   int           // bytes a second that one box may send; 0 is 16 MiB
+	// External names the servers to use; Listen, TLS, Authority, Connections and Cluster are of the
+	// embedded one, which there is not then.
+	External *External
+	PutOut   time.Duration // how long a box that calls far too often cannot connect; 0 is a minute
+	Share    int           // bytes a second that one box may send; 0 is 16 MiB
 	// Now is the time by which it is counted what a box may send, and from which the
 	// listener's certificates are dated. nil: time.Now.
 	Now func() time.Time
@@ -81,17 +85,20 @@ type Bus struct {
 	cfg    Config
 	log    *slog.Logger
 	keys   identity
-	ca     string // fingerprint of Config.Authority
-	server *server.Server
+	ca     string         // fingerprint of Config.Authority
+	server *server.Server // nil: there are those of External
+	abroad *abroad        // nil: there is the embedded one
 	group  group
 	nc     *nats.Conn // in the control plane's account
 	system *nats.Conn // in the system account
 	probe  *nats.Conn // in an account like a box's, for Ping
 
-	open   atomic.Bool     // boxes are let in
-	ctx    context.Context // of every call; done when Close begins
-	cancel context.CancelFunc
-	calls  calls
+	own      string          // token of this node in the subject of Ping
+	ownProbe string          // the account of Ping
+	open     atomic.Bool     // boxes are let in
+	ctx      context.Context // of every call; done when Close begins
+	cancel   context.CancelFunc
+	calls    calls
 
 	changing sync.Mutex // held while the claims of an account change
 
@@ -125,6 +132,11 @@ func Start(ctx context.Context, cfg Config) (*Bus, error) {
 		own.Sweep, own.Grace = cmp.Or(c.Sweep, sweepEvery), cmp.Or(c.Grace, routeGrace)
 		cfg.Cluster = &own
 	}
+	if e := cfg.External; e != nil {
+		own := *e
+		own.Sweep = cmp.Or(e.Sweep, sweepEvery)
+		cfg.External, cfg.Cluster = &own, nil
+	}
 	if cfg.Owner == nil {
 		return nil, errors.New("bus: nobody says whose an account is")
 	}
@@ -135,6 +147,11 @@ func Start(ctx context.Context, cfg Config) (*Bus, error) {
 	b := &Bus{
 		cfg: cfg, log: cfg.Logger, keys: keys,
 		shut: map[string]bool{}, admitted: map[string]string{}, out: map[string]bool{},
+	}
+	if cfg.External != nil {
+		if b.abroad, err = cfg.External.parse(cfg.Keys, &b.keys); err != nil {
+			return nil, fmt.Errorf("bus: %w", err)
+		}
 	}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.calls.of, b.calls.share, b.calls.now = map[string]*share{}, cfg.Share, cfg.Now
@@ -152,20 +169,27 @@ const ownPatience = 30 * time.Second
 const probeBox = "probe"
 
 func (b *Bus) start() (err error) {
-	if err := b.protect(); err != nil {
-		return err
+	if b.abroad == nil {
+		if err := b.protect(); err != nil {
+			return err
+		}
 	}
 	accounts, err := b.newAccounts()
 	if err != nil {
 		return err
 	}
-	if b.server, b.group.options, err = startServer(b.cfg, b.keys, accounts); err != nil {
+	b.ownProbe = accounts.probe
+	if b.abroad != nil {
+		b.own = b.ownProbe
+		err = b.reach(accounts)
+	} else if b.server, b.group.options, err = startServer(b.cfg, b.keys, accounts); err == nil {
+		b.own = b.server.ID()
+		b.system, err = b.connect(b.keys.system, "control-plane-system")
+	}
+	if err != nil {
 		return err
 	}
 	if b.nc, err = b.connect(b.keys.control, "control-plane"); err != nil {
-		return err
-	}
-	if b.system, err = b.connect(b.keys.system, "control-plane-system"); err != nil {
 		return err
 	}
 	user, err := nkeys.CreateUser()
@@ -210,6 +234,9 @@ func (b *Bus) connect(account nkeys.KeyPair, name string) (*nats.Conn, error) {
 	}
 	claims := jwt.NewUserClaims(public)
 	claims.Name = name
+	if b.abroad != nil {
+		account, claims.IssuerAccount = b.abroad.users, b.keys.controlID
+	}
 	token, err := claims.Encode(account)
 	if err != nil {
 		return nil, fmt.Errorf("sign the user %s: %w", name, err)
@@ -220,19 +247,30 @@ func (b *Bus) connect(account nkeys.KeyPair, name string) (*nats.Conn, error) {
 // join opens a connection within the process. On a machine that is busy the server may lose patience
 // with it, as with any client that is slow to say who it is: then it is tried again.
 func (b *Bus) join(name, token string, user nkeys.KeyPair, more ...nats.Option) (*nats.Conn, error) {
-	options := append([]nats.Option{nats.InProcessServer(b.server), nats.Name(name),
-		nats.UserJWT(func() (string, error) { return token, nil }, user.Sign),
+	return b.dial(name, append(more, nats.UserJWT(func() (string, error) { return token, nil }, user.Sign))...)
+}
+
+// dial is join with other credentials.
+func (b *Bus) dial(name string, more ...nats.Option) (*nats.Conn, error) {
+	address := ""
+	if e := b.cfg.External; e != nil {
+		address = e.Servers
+		more = append(more, e.options()...)
+	} else {
+		more = append(more, nats.InProcessServer(b.server))
+	}
+	options := append([]nats.Option{nats.Name(name),
 		nats.MaxReconnects(-1), nats.ReconnectWait(50 * time.Millisecond),
 		nats.Timeout(ownPatience),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			b.log.Warn("bus connection", "error", err)
 		})}, more...)
 	for begun := time.Now(); ; {
-		nc, err := nats.Connect("", options...)
+		nc, err := nats.Connect(address, options...)
 		if err == nil {
 			return nc, nil
 		}
-		if !b.server.Running() || time.Since(begun) >= ownPatience {
+		if b.server == nil || !b.server.Running() || time.Since(begun) >= ownPatience {
 			return nil, fmt.Errorf("connect %s: %w", name, err)
 		}
 		b.log.Info("bus connection", "name", name, "tried again after", err)
@@ -261,11 +299,19 @@ func (b *Bus) OwnURL() string {
 	if b.cfg.URL != "" {
 		return b.cfg.URL
 	}
+	if b.abroad != nil {
+		return b.cfg.External.Servers
+	}
 	return b.server.ClientURL()
 }
 
-// Addr is the host:port on which the server listens.
-func (b *Bus) Addr() string { return b.server.Addr().String() }
+// Addr is the host:port on which the server listens; empty: there is no embedded one.
+func (b *Bus) Addr() string {
+	if b.server == nil {
+		return ""
+	}
+	return b.server.Addr().String()
+}
 
 // Ping makes a call as a box does, from an account like a box's. It fails if the
 // call is not answered before ctx ends.
@@ -279,21 +325,26 @@ func (b *Bus) Ping(ctx context.Context) error {
 // ownPing is the subject of the calls of Ping, which this node answers itself: another one may be
 // frozen.
 func (b *Bus) ownPing() string {
-	return protocol.CallSubject(probeBox, protocol.CallPing+"."+b.server.ID())
+	return protocol.CallSubject(probeBox, protocol.CallPing+"."+b.own)
 }
 
 // State is how a bus is doing.
 type State struct {
 	Connected bool  // the control plane is connected to the server
-	Boxes     int   // connections of boxes
+	Boxes     int   // connections of boxes; with External, boxes that have called this node within some minutes
 	In, Out   int64 // messages that the control plane has received and sent
 }
 
 // State answers how the bus is doing.
 func (b *Bus) State() State {
-	s := State{Connected: b.nc.IsConnected() && b.system.IsConnected(), Boxes: b.server.NumClients()}
+	s := State{Connected: b.nc.IsConnected() && b.system.IsConnected()}
+	if b.server != nil {
+		s.Boxes = b.server.NumClients()
+	} else {
+		s.Boxes = b.calls.boxes()
+	}
 	for _, nc := range []*nats.Conn{b.nc, b.system, b.probe} {
-		if nc.IsConnected() {
+		if b.server != nil && nc.IsConnected() {
 			s.Boxes--
 		}
 	}
@@ -319,7 +370,7 @@ func (b *Bus) Nudge(boxID, verb string) {
 // stops the server at once and returns an error.
 func (b *Bus) Close(ctx context.Context) error {
 	others := b.others()
-	if others {
+	if others || b.abroad != nil && b.nc != nil {
 		b.handOver()
 	}
 	b.cancel()

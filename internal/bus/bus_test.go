@@ -108,8 +108,16 @@ func enrol(t testing.TB, b server, id string) *box {
 		t.Fatal(err)
 	}
 	b.registry.set(x.account, id)
+	b.admit(t, id, x.account)
 	x.issue(t, b, time.Hour)
 	return x
+}
+
+func (b server) admit(t testing.TB, id, account string) {
+	t.Helper()
+	if err := b.Admit(patience.Context(t), id, account); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (x *box) issue(t testing.TB, b server, ttl time.Duration) {

@@ -117,10 +117,17 @@ func (b *Bus) answer(m *nats.Msg, method, boxID string, fn func(context.Context,
 
 // admit refuses a box that is connected here and may not call any more.
 func (b *Bus) admit(ctx context.Context, boxID string) error {
-	if b.cfg.Cluster == nil || b.cfg.Cluster.May == nil || boxID == probeBox {
+	var asked func(context.Context, string) (bool, error)
+	switch {
+	case b.cfg.Cluster != nil:
+		asked = b.cfg.Cluster.May
+	case b.cfg.External != nil:
+		asked = b.cfg.External.May
+	}
+	if asked == nil || boxID == probeBox {
 		return nil
 	}
-	may, err := b.cfg.Cluster.May(ctx, boxID)
+	may, err := asked(ctx, boxID)
 	if err == nil && !may {
 		err = fault.Missing("box")
 	}

@@ -220,13 +220,17 @@ func cutOff(own string, peers map[string]string, lost []string) bool {
 // gather begins to watch over the routes, and to hear the other nodes.
 func (b *Bus) gather() error {
 	c := b.cfg.Cluster
-	if c == nil {
+	if c == nil && b.abroad == nil {
 		return nil
 	}
-	b.group.peers, b.group.absent = maps.Clone(c.Peers), map[string]time.Time{}
 	if _, err := b.nc.Subscribe(subjectOut, b.hearOut); err != nil {
 		return err
 	}
+	if b.abroad != nil {
+		b.group.loops.Go(b.watchAbroad)
+		return b.nc.Flush()
+	}
+	b.group.peers, b.group.absent = maps.Clone(c.Peers), map[string]time.Time{}
 	b.group.loops.Go(b.watch)
 	return b.nc.Flush()
 }

@@ -152,6 +152,34 @@ func TestNodesAreOneBus(t *testing.T) {
 	}
 }
 
+// places are the nodes, of three, of the control plane, the attacker and its victim.
+var places = map[string][3]int{
+	"apart": {0, 1, 2}, "both elsewhere": {0, 1, 1}, "victim elsewhere": {0, 0, 1}, "attacker elsewhere": {0, 1, 0},
+}
+
+func (n *nodes) arena(at [3]int) arena {
+	return arena{n.cfg.Keys, n.all[at[0]], n.all[at[1]], n.all[at[2]]}
+}
+
+// Nothing that a hostile box tries gets through routes, wherever it, its victim and the control plane are.
+func TestHostileBoxAmongNodes(t *testing.T) {
+	t.Parallel()
+	for name, at := range places {
+		t.Run(name, func(t *testing.T) {
+			startNodes(t, 3, nil).arena(at).repel(t, true)
+		})
+	}
+	t.Run("apart, as issued", func(t *testing.T) {
+		startNodes(t, 3, nil).arena(places["apart"]).repel(t, false)
+	})
+}
+
+// The game sees what succeeds among nodes, too.
+func TestHostileGameCanBeLostAmongNodes(t *testing.T) {
+	t.Parallel()
+	startNodes(t, 3, nil).arena(places["apart"]).lose(t)
+}
+
 // A node that takes a free port says under its name for others which.
 func TestFreePortUnderAName(t *testing.T) {
 	t.Parallel()

@@ -7,11 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"yardmaster/internal/bus/hostile"
 	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
@@ -25,35 +23,7 @@ func TestHostileBox(t *testing.T) {
 			t.Parallel()
 			cfg := newConfig(t)
 			b := start(t, cfg)
-			release := serveWorst(t, b, parse(cfg.Keys.AccountSeed))
-			attacker, victim := newSeat(t, b, "X"), newSeat(t, b, "V")
-			f := hostile.Field{
-				X: "X", V: "V",
-				Attack:         attacker.bound(t, b),
-				Suffer:         victim.bound(t, b),
-				Control:        unrestricted(t, b, parse(cfg.Keys.AccountSeed)),
-				VictimSide:     unrestricted(t, b, victim.account),
-				System:         unrestricted(t, b, parse(cfg.Keys.SystemSeed)),
-				ControlAccount: public(parse(cfg.Keys.AccountSeed)),
-				VictimAccount:  public(victim.account),
-				Release:        release,
-			}
-			if unbound {
-				f.Attack = attacker.unbound(t, b)
-			}
-			tried, err := hostile.Play(patience.Context(t), f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, a := range tried {
-				if a.Succeeded {
-					t.Errorf("succeeded: %s", a.Name)
-				}
-			}
-			if len(tried) < 200 {
-				t.Errorf("only %d attempts", len(tried))
-			}
-			t.Logf("%d attempts, of which the flood was: %s", len(tried), tried[len(tried)-3].Name)
+			arena{cfg.Keys, b, b, b}.repel(t, unbound)
 		})
 	}
 }
@@ -63,28 +33,7 @@ func TestHostileGameCanBeLost(t *testing.T) {
 	t.Parallel()
 	cfg := newConfig(t)
 	b := start(t, cfg)
-	release := serveWorst(t, b, parse(cfg.Keys.AccountSeed))
-	control := parse(cfg.Keys.AccountSeed)
-	inside := func(more ...nats.Option) (*nats.Conn, error) {
-		return nats.Connect(b.URL(), append(more, login(control))...)
-	}
-	tried, err := hostile.Play(patience.Context(t), hostile.Field{
-		X: "X", V: "V", Attack: inside, Suffer: inside, Control: unrestricted(t, b, control), VictimSide: unrestricted(t, b, control),
-		System: unrestricted(t, b, parse(cfg.Keys.SystemSeed)), ControlAccount: public(control), VictimAccount: public(control),
-		Release: release,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, a := range tried {
-		if a.Succeeded {
-			n++
-		}
-	}
-	if n < 40 {
-		t.Errorf("in one account %d of %d attempts succeeded: the game does not see what happens", n, len(tried))
-	}
+	arena{cfg.Keys, b, b, b}.lose(t)
 }
 
 // A box that sends as much as its connection carries is refused beyond its share;
@@ -267,82 +216,4 @@ func TestNoJetStream(t *testing.T) {
 			}
 		}
 	}
-}
-
-// serveWorst answers calls as the control plane does, but echoes everything the
-// asker sent. Calls of the slow method wait for release.
-func serveWorst(t *testing.T, b server, control nkeys.KeyPair) (release func()) {
-	t.Helper()
-	held := make(chan func(), 100)
-	nc := unrestricted(t, b, control)
-	for _, method := range []string{hostile.EchoMethod, hostile.SlowMethod, "claim", "append"} {
-		sub, err := nc.QueueSubscribe(protocol.CallSubject("*", method), "cp", func(m *nats.Msg) {
-			answer := func() { _ = m.RespondMsg(&nats.Msg{Data: m.Data, Header: m.Header}) }
-			if method == hostile.SlowMethod {
-				held <- answer
-				return
-			}
-			answer()
-		})
-		if err == nil {
-			err = sub.SetPendingLimits(-1, -1)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	return func() { patience.Receive(t, "a call that waits", held)() }
-}
-
-// seat is a box's account whose private key, unlike a real one's, is known.
-type seat struct {
-	id      string
-	account nkeys.KeyPair
-}
-
-func newSeat(t *testing.T, b server, id string) seat {
-	t.Helper()
-	s := seat{id, must(nkeys.CreateAccount())}
-	b.registry.set(public(s.account), id)
-	return s
-}
-
-// bound connects with a credential like any box's.
-func (s seat) bound(t *testing.T, b server) func(...nats.Option) (*nats.Conn, error) {
-	t.Helper()
-	user := must(nkeys.CreateUser())
-	token, err := b.Issue(s.id, public(s.account), public(user), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(more ...nats.Option) (*nats.Conn, error) {
-		return nats.Connect(b.URL(), append(more, nats.UserJWT(func() (string, error) { return token, nil }, user.Sign))...)
-	}
-}
-
-// unbound connects as a user with all permissions of the account.
-func (s seat) unbound(t *testing.T, b server) func(...nats.Option) (*nats.Conn, error) {
-	t.Helper()
-	return func(more ...nats.Option) (*nats.Conn, error) {
-		return nats.Connect(b.URL(), append(more, login(s.account))...)
-	}
-}
-
-func login(account nkeys.KeyPair) nats.Option {
-	user := must(nkeys.CreateUser())
-	token := must(jwt.NewUserClaims(public(user)).Encode(account))
-	return nats.UserJWT(func() (string, error) { return token, nil }, user.Sign)
-}
-
-func unrestricted(t *testing.T, b server, account nkeys.KeyPair) *nats.Conn {
-	t.Helper()
-	nc, err := nats.Connect(b.URL(), login(account), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return nc
 }

@@ -107,6 +107,19 @@ func (c *calls) sweep(now time.Time) {
 	}
 }
 
+// boxes is how many boxes have called within shareIdle, the control plane's own probe not among them.
+func (c *calls) boxes() (n int) {
+	now := c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, s := range c.of {
+		if id != probeBox && now.Sub(s.last) <= shareIdle {
+			n++
+		}
+	}
+	return n
+}
+
 // also runs do in a goroutine for which close waits, unless close has begun.
 func (c *calls) also(do func()) {
 	c.mu.Lock()

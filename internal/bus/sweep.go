@@ -28,6 +28,9 @@ const (
 // returns when as many have answered as there are: the first answer may be another node's.
 // One that is cut off meanwhile compares its accounts when it is back.
 func (b *Bus) update(ctx context.Context, account, claims string) error {
+	if b.abroad != nil {
+		return b.push(ctx, account, claims)
+	}
 	ctx, cancel := context.WithTimeout(ctx, updateLimit)
 	defer cancel()
 	inbox := b.system.NewRespInbox()
@@ -151,7 +154,7 @@ func (b *Bus) here(account string, claims claims) {
 
 // tellOut tells the other nodes that a box is put out.
 func (b *Bus) tellOut(boxID string) {
-	if b.cfg.Cluster == nil {
+	if b.cfg.Cluster == nil && b.abroad == nil {
 		return
 	}
 	if err := b.nc.Publish(subjectOut, []byte(boxID)); err != nil {
@@ -173,7 +176,11 @@ func (b *Bus) hearOut(m *nats.Msg) {
 	if already {
 		return // by this node, which told it
 	}
-	b.calls.also(func() { b.keepOut(boxID, account, b.changeHere) })
+	change := b.changeHere
+	if b.abroad != nil {
+		change = b.change
+	}
+	b.calls.also(func() { b.keepOut(boxID, account, change) })
 }
 
 // changeHere is change at this node alone. One that is cut off opens no account.

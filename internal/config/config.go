@@ -45,6 +45,9 @@ type Config struct {
 	NATSCert       string        `key:"nats-tls-cert" doc:"file with the certificate of nats-listen and those above it, in PEM; when empty, the server signs one that its boxes know"`
 	NATSKey        string        `key:"nats-tls-key" doc:"file with the key of that certificate, in PEM"`
 	NATSInsecure   string        `key:"nats-insecure" default:"off" doc:"on or off; on, nats-tls may be off although boxes connect from other machines"`
+	NATSServers    string        `key:"nats-servers" doc:"addresses (nats://HOST:PORT or tls://HOST:PORT, with commas between) of a NATS cluster in operator mode that the server and boxes use; without it the server is one itself"`
+	NATSOperator   string        `key:"nats-operator-key" doc:"file with the seed of a signing key of the operator of nats-servers; it signs the accounts of boxes"`
+	NATSSystem     string        `key:"nats-system-creds" doc:"file with the credentials of a user of their system account, as nsc writes it"`
 	Database       string        `key:"database" doc:"postgres://… or sqlite:PATH; a file in the data folder when empty" secret:"true"`
 	Blob           string        `key:"blob" doc:"where objects such as logs of checks are kept: folder:PATH, s3://ACCESS:SECRET@HOST/BUCKET?region=REGION (s3+http:// without TLS), or off; the folder blob in the data folder when empty" secret:"true"`
 	MasterKey      string        `key:"master-key" doc:"master keys of 64 hex digits, comma-separated, the one that seals first; the file master.key in the data folder when empty" secret:"true"`

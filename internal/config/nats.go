@@ -14,8 +14,18 @@ import (
 // settleNATS checks how boxes connect, and completes NATSURL. What they say does not
 // cross a network in the clear unless nats-insecure says so.
 func (c *Config) settleNATS() error {
-	if err := c.settleNATSURL(); err != nil {
+	var err error
+	if c.NATSURL, err = c.natsAddresses("nats-url", c.NATSURL); err != nil {
 		return err
+	}
+	if c.NATSServers, err = c.natsAddresses("nats-servers", c.NATSServers); err != nil {
+		return err
+	}
+	if c.NATSServers != "" {
+		return c.settleNATSServers()
+	}
+	if c.NATSOperator != "" || c.NATSSystem != "" {
+		return errors.New("nats-operator-key and nats-system-creds are for nats-servers, which is not set")
 	}
 	if _, port, err := net.SplitHostPort(c.NATSListen); err != nil || port == "" {
 		return fmt.Errorf("nats-listen (from %s): %q has not the form host:port", c.sources["nats-listen"], c.NATSListen)
@@ -78,17 +88,42 @@ func (c *Config) settleCertifiedNATS() error {
 // NATSCertified tells whether the bus has the certificate of the server, from an authority.
 func (c *Config) NATSCertified() bool { return c.NATSTLS == acme }
 
-// settleNATSURL writes the addresses of NATSURL as scheme://host:port, with commas between
-// and nothing else. All have one scheme, because a box has one way to connect.
-func (c *Config) settleNATSURL() error {
+// settleNATSServers checks how the server and boxes use a NATS cluster of somebody else. Its listeners are not ours to
+// say: nats-listen and nats-tls say nothing then.
+func (c *Config) settleNATSServers() error {
+	if c.NATSOperator == "" || c.NATSSystem == "" {
+		return errors.New("nats-servers needs nats-operator-key and nats-system-creds: the server writes the accounts of boxes there")
+	}
+	if c.NATSInsecure != "on" && c.NATSInsecure != "off" {
+		return fmt.Errorf("nats-insecure (from %s): %q is neither on nor off", c.sources["nats-insecure"], c.NATSInsecure)
+	}
+	if c.NATSURL == "" {
+		c.NATSURL = c.NATSServers
+	}
+	for _, of := range []struct{ key, is string }{{"nats-servers", c.NATSServers}, {"nats-url", c.NATSURL}} {
+		for address := range strings.SplitSeq(of.is, ",") {
+			u, err := url.Parse(address)
+			if err != nil || u.Scheme == "nats" && !dial.Loopback(u.Hostname()) && c.NATSInsecure != "on" {
+				return fmt.Errorf("%s (from %s): what boxes say would cross the network to %s in the clear. Have the servers speak TLS, "+
+					"with handshake_first, and write tls://; or say nats-insecure: on, if something else protects that network",
+					of.key, c.sources[of.key], address)
+			}
+		}
+	}
+	return nil
+}
+
+// natsAddresses writes addresses as scheme://host:port, with commas between and nothing else. All have one
+// scheme, because a box has one way to connect.
+func (c *Config) natsAddresses(setting, list string) (string, error) {
 	var all []string
 	scheme := ""
-	for address := range strings.SplitSeq(c.NATSURL, ",") {
+	for address := range strings.SplitSeq(list, ",") {
 		if address = strings.TrimSpace(address); address == "" {
 			continue
 		}
-		wrong := func(what string) error {
-			return fmt.Errorf("nats-url (from %s): %q %s", c.sources["nats-url"], address, what)
+		wrong := func(what string) (string, error) {
+			return "", fmt.Errorf("%s (from %s): %q %s", setting, c.sources[setting], address, what)
 		}
 		whole := strings.TrimSuffix(address, "/")
 		if !strings.Contains(whole, "://") {
@@ -115,8 +150,7 @@ func (c *Config) settleNATSURL() error {
 		scheme = u.Scheme
 		all = append(all, u.String())
 	}
-	c.NATSURL = strings.Join(all, ",")
-	return nil
+	return strings.Join(all, ","), nil
 }
 
 // NATSClear tells whether boxes connect in the clear: if nats-tls says so, or by

@@ -10,6 +10,7 @@ import (
 func TestBoxesConnectOverTLS(t *testing.T) {
 	t.Parallel()
 	env := environment(map[string]string{"YARDMASTER_DATA": t.TempDir()})
+	const theirs = "--nats-operator-key=k --nats-system-creds=c "
 	const refused, certified = "would cross the network in the clear", "--base-url=https://yard.example.com --acme=on "
 	for _, c := range []struct {
 		args  string
@@ -56,6 +57,14 @@ func TestBoxesConnectOverTLS(t *testing.T) {
 		{"--nats-tls-cert=c.pem", false, "go together"},
 		{"--nats-tls-key=k.pem", false, "go together"},
 		{"--nats-tls=off --nats-tls-cert=c.pem --nats-tls-key=k.pem", false, "of no use"},
+		{"--nats-servers=127.0.0.1", true, "needs nats-operator-key"},
+		{"--nats-operator-key=k", true, "nats-servers, which is not set"},
+		{theirs + "--nats-servers=127.0.0.1", true, ""},
+		{theirs + "--nats-servers=http://127.0.0.1", true, "neither nats:// nor tls://"},
+		{theirs + "--nats-servers=bus.example.com", false, "would cross the network"},
+		{theirs + "--nats-servers=bus.example.com --nats-insecure=on", false, ""},
+		{theirs + "--nats-servers=127.0.0.1 --nats-url=bus.example.com", false, "would cross the network"},
+		{theirs + "--nats-servers=tls://bus.example.com", false, ""},
 	} {
 		cfg, err := Load("serve", strings.Fields(c.args), env, new(bytes.Buffer))
 		switch {

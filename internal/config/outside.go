@@ -35,6 +35,9 @@ func (c *Config) Outside() (all []Outside) {
 	}
 	add(!strings.HasPrefix(c.Database, "sqlite:"), "database", c.Database, "rows")
 	add(strings.HasPrefix(c.Blob, "s3"), "blob", c.Blob, "objects")
+	for address := range strings.SplitSeq(c.NATSServers, ",") {
+		add(address != "", "nats-servers", address, "calls of boxes")
+	}
 	add(true, "redis", c.Redis, "counts of requests")
 	add(true, "smtp-url", c.SMTPURL, "mails")
 	add(true, "otlp-endpoint", c.OTLPEndpoint, "traces")

@@ -32,6 +32,10 @@ type Field struct {
 
 	ControlAccount, VictimAccount string // names of the accounts
 
+	// Calm leaves the flood out: where the attacker and the victim have one way to a control plane that refuses
+	// nothing, the victim's calls wait behind the attacker's. A true one refuses them, and puts the attacker out.
+	Calm bool
+
 	Release func() // answers the calls of SlowMethod that wait
 }
 
@@ -86,7 +90,11 @@ func Play(ctx context.Context, f Field) (_ []Attempt, err error) {
 	if err := g.works(); err != nil {
 		return nil, fmt.Errorf("hostile: before the game: %w", err)
 	}
-	for _, act := range []func() error{g.deputies, g.chains, g.thefts, g.guess, g.flood, g.crowd} {
+	acts := []func() error{g.deputies, g.chains, g.thefts, g.guess, g.flood, g.crowd}
+	if f.Calm {
+		acts = []func() error{g.deputies, g.chains, g.thefts, g.guess, g.crowd}
+	}
+	for _, act := range acts {
 		if err := act(); err != nil {
 			return g.attempts, err
 		}
@@ -103,17 +111,34 @@ func (g *game) result(name string, succeeded bool) {
 
 // works fails unless the control plane answers the victim's call correctly.
 func (g *game) works() error {
-	m, err := g.victim.RequestWithContext(g.ctx, "rpc."+g.V+"."+EchoMethod, []byte("for me"))
+	m, err := ask(g.ctx, g.victim, "rpc."+g.V+"."+EchoMethod, "for me")
 	if err == nil && string(m.Data) != "for me" {
 		err = fmt.Errorf("the victim is answered %q", m.Data)
 	}
 	return err
 }
 
+// patience is how long an answer is waited for before the call is said again, as boxes do: a route between two
+// nodes that breaks takes what is on its way with it.
+const patience = 5 * time.Second
+
+// ask makes a call until it is answered, or ctx ends.
+func ask(ctx context.Context, nc *nats.Conn, subject, body string) (m *nats.Msg, err error) {
+	for {
+		try, cancel := context.WithTimeout(ctx, patience)
+		m, err = nc.RequestWithContext(try, subject, []byte(body))
+		late := try.Err() != nil && ctx.Err() == nil
+		cancel()
+		if err == nil || !late {
+			return m, err
+		}
+	}
+}
+
 // answered waits until the control plane has answered what the attacker asked before, and
 // l has heard what came of it: an answer and the mark behind it take the same way.
 func (g *game) answered(l *listener) error {
-	if _, err := g.x.RequestWithContext(g.ctx, "rpc."+g.X+"."+EchoMethod, []byte("the last")); err != nil {
+	if _, err := ask(g.ctx, g.x, "rpc."+g.X+"."+EchoMethod, "the last"); err != nil {
 		return fmt.Errorf("hostile: the attacker's own call: %w", err)
 	}
 	return l.upToNow(g.ctx)
@@ -286,7 +311,7 @@ func (g *game) lost(body string, taken <-chan string) (bool, error) {
 	defer cancel()
 	answer := make(chan error, 1)
 	go func() {
-		m, err := g.victim.RequestWithContext(ctx, "rpc."+g.V+"."+EchoMethod, []byte(body))
+		m, err := ask(ctx, g.victim, "rpc."+g.V+"."+EchoMethod, body)
 		if err == nil && string(m.Data) != body {
 			err = fmt.Errorf("hostile: the victim is answered %q", m.Data)
 		}

@@ -1473,7 +1473,7 @@ CREATE TABLE webhook_deliveries (
   tries      BIGINT NOT NULL DEFAULT 0,
   due_at     BIGINT,
   created_at BIGINT NOT NULL
-);
+, holder TEXT NOT NULL DEFAULT '');
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (hook_id, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_event ON webhook_deliveries (event_id);
 CREATE TABLE webhook_attempts (
@@ -2351,6 +2351,7 @@ CREATE TABLE request_counts (
   PRIMARY KEY (bucket, second)
 );
 CREATE INDEX request_counts_second ON request_counts (second);
+CREATE INDEX webhook_deliveries_held ON webhook_deliveries (holder) WHERE holder <> '';
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2517,6 +2518,7 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (163, 695, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (164, 705, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (165, 706, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (166, 715, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (167, 735, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
 INSERT INTO schema_releases (version, oldest, program) VALUES (680, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (690, 670, '');
@@ -2524,3 +2526,4 @@ INSERT INTO schema_releases (version, oldest, program) VALUES (695, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (705, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (706, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (715, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (735, 670, '');

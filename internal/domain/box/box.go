@@ -185,6 +185,9 @@ type Bus interface {
 	CA() string
 	// NewAccount makes a new account of the bus and returns its name.
 	NewAccount() (string, error)
+	// Admit has servers of somebody else, if the bus uses such, let a box in with an account that it may
+	// use by now. It fails if they are away; later the bus does it by itself.
+	Admit(ctx context.Context, boxID, account string) error
 	// Issue signs a NATS credential in an account for publicKey, the public
 	// half of a key that the box has made. It returns a fault if publicKey is
 	// no such key.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -153,6 +154,7 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out Credentials, err
 		return out, unavailable()
 	}
 	hash, boxID, token := seal.Hash(in.Token), id.New(), id.Secret(id.RunToken)
+	var account string
 	err = s.DB.Write(asBox(ctx, boxID), func(tx *db.Tx) error {
 		e, ok, err := enrollmentByHash.Maybe(tx, hash, tx.Now)
 		if err != nil {
@@ -172,8 +174,7 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out Credentials, err
 			return keyTaken()
 		}
 		tx.Account = e.AccountID
-		account, err := s.Bus.NewAccount()
-		if err != nil {
+		if account, err = s.Bus.NewAccount(); err != nil {
 			return err
 		}
 		if out, err = s.credentials(boxID, account, in.PublicKey); err != nil {
@@ -201,7 +202,15 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out Credentials, err
 	if err != nil {
 		return Credentials{}, err
 	}
+	s.letIn(ctx, out.ID, account)
 	return out, nil
+}
+
+// letIn has the bus know the account of a box, which may be too early if servers of somebody else are away.
+func (s *Service) letIn(ctx context.Context, boxID, account string) {
+	if err := s.Bus.Admit(ctx, boxID, account); err != nil {
+		s.Logger.WarnContext(ctx, "the message bus does not know the account of a box yet", slog.String("box", boxID), slog.Any("error", err))
+	}
 }
 
 // credentials signs a NATS credential; dated fills in the times.
@@ -331,14 +340,14 @@ func (s *Service) credsReissue(ctx context.Context, in credsIn) (out Credentials
 	if s.Bus == nil {
 		return out, unavailable()
 	}
+	var account string
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		r, last, err := caller(tx, hash, true)
 		if err != nil {
 			return err
 		}
 		newKey, newToken := in.PublicKey != r.NKey, last || r.Rotate || !fresh(r.TokenExpiresAt, tx.Now)
-		account, err := s.natsAccount(tx, r, newKey)
-		if err != nil {
+		if account, err = s.natsAccount(tx, r, newKey); err != nil {
 			return err
 		}
 		if out, err = s.credentials(r.ID, account, in.PublicKey); err != nil {
@@ -383,6 +392,7 @@ func (s *Service) credsReissue(ctx context.Context, in credsIn) (out Credentials
 	if err != nil {
 		return Credentials{}, err
 	}
+	s.letIn(ctx, out.ID, account)
 	if in.PublicKey != r.NKey {
 		// A failure is not the box's concern: Loop tries again.
 		_ = s.settle(ctx, r.ID)

@@ -113,6 +113,21 @@ func (s *Service) pass(ctx, running context.Context) {
 	}
 }
 
+// Gone makes due what processes had that are gone, by their Needs.Process.
+func Gone(tx *db.Tx, hub *event.Hub, processes []string) error {
+	n, err := gone(tx, processes)
+	if err == nil && n > 0 {
+		hub.Notify(tx, event.WebhookTopic)
+	}
+	return err
+}
+
+// Restarted makes due what the process had that was here before, while no other runs.
+func Restarted(tx *db.Tx) error {
+	_, err := restarted.Exec(tx, tx.Micros())
+	return err
+}
+
 // job is a delivery that is attempted now, with what is sent.
 type job struct {
 	delivery
@@ -186,7 +201,7 @@ func (s *Service) take(ctx context.Context, hookID string, width int) (to hook.T
 			}
 		}
 		due, err := take.All(tx, takeArgs{
-			HookID: hookID, Now: tx.Micros(), Lease: db.Micros(tx.Now.Add(lease)), Most: width * (batch / atOnce),
+			HookID: hookID, Holder: s.Process, Now: tx.Micros(), Lease: db.Micros(tx.Now.Add(lease)), Most: width * (batch / atOnce),
 		})
 		if err != nil || len(due) == 0 {
 			return err

@@ -100,7 +100,7 @@ var (
 	hooksDue = db.Q[hookDue](`SELECT h.id, h.account_id FROM webhooks h WHERE h.deleted_at IS NULL
 		AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.hook_id = h.id AND d.due_at <= $1)`)
 	// take keeps the deliveries of a webhook that are due from other nodes until :lease.
-	take = db.QWith[takeArgs, delivery](`UPDATE webhook_deliveries SET due_at = :lease
+	take = db.QWith[takeArgs, delivery](`UPDATE webhook_deliveries SET due_at = :lease, holder = :holder
 		WHERE id IN (SELECT id FROM webhook_deliveries WHERE hook_id = :hook_id AND due_at <= :now ORDER BY due_at, id LIMIT :most)
 			AND due_at <= :now
 		RETURNING id, event_id, tries, due_at`)
@@ -108,9 +108,11 @@ var (
 	leased = db.Q[eventRow](`SELECT e.id, e.type, e.body FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event_id
 		WHERE d.hook_id = $1 AND d.due_at = $2`)
 	// moved changes nothing if another node has taken the delivery meanwhile.
-	moved = db.SWith[movedArgs](`UPDATE webhook_deliveries SET state = :state, tries = :tries, due_at = :due_at
+	moved = db.SWith[movedArgs](`UPDATE webhook_deliveries SET state = :state, tries = :tries, due_at = :due_at, holder = ''
 		WHERE id = :id AND due_at = :lease`)
-	release = db.S(`UPDATE webhook_deliveries SET due_at = $3 WHERE hook_id = $1 AND due_at = $2`)
+	release = db.S(`UPDATE webhook_deliveries SET due_at = $3, holder = '' WHERE hook_id = $1 AND due_at = $2`)
+	// restarted makes due what any process had.
+	restarted = db.S(`UPDATE webhook_deliveries SET due_at = $1, holder = '' WHERE holder <> '' AND due_at IS NOT NULL`)
 	// dropAll ends the deliveries of a webhook.
 	dropAll = db.S(`UPDATE webhook_deliveries SET state = 'skipped', due_at = NULL WHERE hook_id = $1 AND due_at IS NOT NULL`)
 	// handoffsDue answers the hand-offs that are on their way to a webhook.
@@ -163,6 +165,7 @@ type eventRow struct{ ID, Type, Body string }
 // takeArgs are the parameters of take.
 type takeArgs struct {
 	HookID     string
+	Holder     string
 	Now, Lease int64
 	Most       int
 }
@@ -172,6 +175,13 @@ type movedArgs struct {
 	ID, State    string
 	Tries, Lease int64
 	DueAt        *int64
+}
+
+// gone makes due what processes had. It answers how many.
+func gone(tx *db.Tx, processes []string) (int, error) {
+	all, err := db.Select[string](tx, db.Build(`UPDATE webhook_deliveries SET holder = '', due_at = `, tx.Micros()).
+		SQL(` WHERE due_at IS NOT NULL`).In("holder", processes).SQL(` RETURNING id`))
+	return len(all), err
 }
 
 // list answers a page of the webhooks of tx.Account, newest first.

@@ -65,7 +65,9 @@ type Needs struct {
 	Guard  *dial.Guard
 	Sender *hook.Sender
 	Logger *slog.Logger
-	Keep   time.Duration // how long events and deliveries are kept; 0: kept
+	// Process is the name of this process among all that there were.
+	Process string
+	Keep    time.Duration // how long events and deliveries are kept; 0: kept
 }
 
 // Service has the capabilities of webhooks, and makes the attempts that are due.

@@ -85,6 +85,7 @@ func onBoth(t *testing.T, fn func(*yard)) {
 			y.nodes[i] = New(Needs{
 				DB: d, Hub: event.NewHub(), Ring: ring, Guard: guard,
 				Sender: hook.NewSender(guard, "test", y.now), Logger: slog.New(slog.DiscardHandler),
+				Process: fmt.Sprint("process", i),
 			})
 		}
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
@@ -295,6 +296,34 @@ func TestKilled(t *testing.T) {
 		if a := y.ledger()[0]; len(y.received) != 1 || a.Attempt != 1 || a.Status != OK {
 			y.t.Errorf("%+v", a)
 		}
+	})
+}
+
+// What a node has in work that is gone is another's at once; what others have stays theirs.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		mine, others := y.hook("mine"), y.hook("others")
+		y.send(merged("one"))
+		for i, h := range []Created{mine, others} {
+			if _, _, jobs, err := y.nodes[i].take(y.as("acme"), h.ID, atOnce); err != nil || len(jobs) != 1 {
+				y.t.Fatalf("%v, %v", jobs, err)
+			}
+		}
+		is := func(fn func(*db.Tx) error, want int) {
+			y.t.Helper()
+			if err := y.nodes[1].DB.Write(y.as("acme"), fn); err != nil {
+				y.t.Fatal(err)
+			}
+			y.pass()
+			if len(y.received) != want {
+				y.t.Errorf("%d are sent, not %d", len(y.received), want)
+			}
+		}
+		is(func(tx *db.Tx) error { return Gone(tx, y.nodes[1].Hub, []string{"nobody"}) }, 0)
+		is(func(tx *db.Tx) error { return Gone(tx, y.nodes[1].Hub, []string{"nobody", "process0"}) }, 1)
+		is(func(tx *db.Tx) error { return Gone(tx, y.nodes[1].Hub, []string{"process0"}) }, 1) // it has nothing any more
+		is(Restarted, 2)
 	})
 }
 

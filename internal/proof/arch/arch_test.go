@@ -167,6 +167,7 @@ var edges = map[string]string{
 	"proof/loopback": "",
 	"proof/program":  "", "proof/till": "", "proof/writers": "",
 	"proof/odd":      "",
+	"proof/estate":   "proof/loopback proof/patience",
 	"proof/bundle":   "proof/npm",
 	"proof/parts":    "proof/browser proof/npm",
 	"proof/smallbox": "box",
