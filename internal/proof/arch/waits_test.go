@@ -141,3 +141,34 @@ func letGo(tree *ast.File) (out []string) {
 	}
 	return out
 }
+
+// written are the tests that may write a file that can be run by os.WriteFile.
+var written = map[string]string{}
+
+// TestProgramsOfTests holds that a program that a test writes is not "busy" when it is run
+// (internal/proof/executable).
+func TestProgramsOfTests(t *testing.T) {
+	writers := map[string][]string{}
+	for _, f := range files(t) {
+		if !f.test && !strings.HasPrefix(f.path, "internal/proof/") {
+			continue
+		}
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) != 3 {
+				return true
+			}
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || sel.Sel.Name != "WriteFile" {
+				return true
+			}
+			if mode, ok := call.Args[2].(*ast.BasicLit); ok {
+				if bits, err := strconv.ParseUint(mode.Value, 0, 32); err == nil && bits&0o111 != 0 {
+					writers[f.path] = append(writers[f.path], mode.Value)
+				}
+			}
+			return true
+		})
+	}
+	exceptions(t, "writes a program by os.WriteFile", writers, written)
+}
