@@ -171,7 +171,7 @@ race-some:
 	@scripts/deps race
 	@some=$$($(GATE) touched -since race-changed,nightly $(ALWAYS) $(RACE)) && \
 	engines=$$($(GATE) engines -since race-changed,nightly) && YARDMASTER_ENGINES="$$engines" \
-	$(BESIDE) $(GATE) test -race -vet=off -count=1 -timeout=20m -- $$some
+	$(BESIDE) $(GATE) test -day -race -vet=off -count=1 -timeout=20m -- $$some
 
 .PHONY: format
 format: ## fail if a file is not laid out by gofmt

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/box"
 	"yardmaster/internal/box/driver"
 	"yardmaster/internal/box/modelproxy"
+	"yardmaster/internal/proof/executable"
 	"yardmaster/internal/protocol"
 )
 
@@ -36,7 +37,7 @@ func program(t *testing.T, path, text string) {
 func plant(t *testing.T, path, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
-	err := os.WriteFile(path, []byte(text), 0o755)
+	err := executable.Write(path, []byte(text), 0o755)
 	syscall.ForkLock.RUnlock()
 	must(t, err)
 }

@@ -21,6 +21,7 @@ import (
 	"yardmaster/internal/bus"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/proof/chaos"
+	"yardmaster/internal/proof/loopback"
 	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
@@ -64,7 +65,7 @@ func startNodes(t testing.TB, count int, change func(*config)) *nodes {
 		}
 		t.Cleanup(func() { cable.Close() })
 		cfg, cluster := n.cfg, *n.cfg.Cluster
-		cluster.Node, cluster.Listen, cluster.Peers = fmt.Sprintf("node%d", i), listens(t), n.peers
+		cluster.Node, cluster.Listen, cluster.Peers = fmt.Sprintf("node%d", i), loopback.Address(), n.peers
 		cluster.Reach = cable.Addr().String()
 		cfg.Cluster = &cluster
 		b := start(t, cfg)
@@ -80,17 +81,6 @@ func startNodes(t testing.TB, count int, change func(*config)) *nodes {
 	}
 	n.joined()
 	return n
-}
-
-// listens is an address that was free a moment ago.
-func listens(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // joined waits until each node has a route to each.
@@ -230,9 +220,13 @@ func TestShutReachesEveryNode(t *testing.T) {
 		x.connect(t, b)
 		x.await(t, "connected", connected)
 		n.cfg.registry.set(x.account, "")
-		if err := n.all[0].Shut(t.Context(), x.account); err != nil {
-			t.Fatal(err)
-		}
+		patience.Until(t, "all nodes have answered in the time of a Shut", func() bool {
+			err := n.all[0].Shut(t.Context(), x.account)
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			return err == nil
+		})
 		if s := b.State(); s.Boxes != 0 {
 			t.Errorf("%s has %d boxes when Shut has returned", n.names[i], s.Boxes)
 		}

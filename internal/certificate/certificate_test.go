@@ -17,6 +17,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,6 +27,7 @@ import (
 	"time"
 
 	authority "yardmaster/internal/proof/acme"
+	"yardmaster/internal/proof/loopback"
 	"yardmaster/internal/proof/patience"
 )
 
@@ -114,15 +116,14 @@ func TestFiles(t *testing.T) {
 
 func port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 
-// free is a port that nothing listens at.
+// free is a port that nothing listens at, and that nobody else gets.
 func free(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := netip.ParseAddrPort(loopback.Address())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return port(l)
+	return int(at.Port())
 }
 
 // log keeps what is logged.
@@ -190,7 +191,7 @@ func TestACME(t *testing.T) {
 	for _, over := range []string{"tls-alpn-01", "http-01"} {
 		t.Run(over, func(t *testing.T) {
 			t.Parallel()
-			l, err := net.Listen("tcp", "127.0.0.1:0")
+			l, err := net.Listen("tcp", loopback.Address()) // where a second server listens after it
 			if err != nil {
 				t.Fatal(err)
 			}

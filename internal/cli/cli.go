@@ -230,6 +230,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx = client.Telling(ctx, signin.Telling(stderr))
 	line := commandLine() // once: to make all commands takes longer than what most of them do here
 	args = line.Spelled(args)
+	line.Completes = len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)
 	root := line.Tree(firstWord(args))
 	if n := len(args) - 1; n > 0 && (args[n] == "-h" || args[n] == "--help") {
 		if c, rest, err := root.Find(args[:n]); err == nil && c == root && !strings.HasPrefix(rest[0], "-") {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/proof/executable"
 )
 
 // Pages are written, read, searched, compared, put back and deleted by the name of their
@@ -93,7 +94,7 @@ func TestKnowledgeEditedByTwo(t *testing.T) {
 			"printf '# Mine\\n' >\"$1\"\n",
 		"mine": "#!/bin/sh\nprintf '# Mine\\n' >\"$1\"\n",
 	} {
-		if err := os.WriteFile(filepath.Join(p.home, name), []byte(text), 0o700); err != nil {
+		if err := executable.Write(filepath.Join(p.home, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

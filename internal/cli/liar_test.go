@@ -7,10 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
-
-	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/object"
@@ -107,12 +106,9 @@ func TestServerThatLies(t *testing.T) {
 				}
 				args = append(args, word)
 			}
-			of, _, _ := wholeTree().Find(strings.Fields(c.Words))
-			of.Flags().VisitAll(func(f *flag.Flag) {
-				if f.Name == "repo" {
-					args = append(args, "--repo=acme/web")
-				}
-			})
+			if slices.Contains(flagsOf(c.Words), "repo") {
+				args = append(args, "--repo=acme/web")
+			}
 			for range 3 { // of which one is refused
 				all := printed(t, args)
 				if strings.Contains(all, "owned") {

@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/db"
+	"yardmaster/internal/proof/executable"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -59,7 +60,8 @@ func TestPrintedCommandsAreTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(bin, "yardmaster"), fmt.Appendf(nil, "#!/bin/sh\nexec '%s' \"$@\"\n", self), 0o700); err != nil {
+	text := fmt.Appendf(nil, "#!/bin/sh\nexec '%s' \"$@\"\n", self)
+	if err := executable.Write(filepath.Join(bin, "yardmaster"), text, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	p := newPerson(t, "YARDMASTER_URL="+y.URL, "YARDMASTER_TOKEN="+y.Owner, "NO_COLOR=1", "PATH="+bin+":"+os.Getenv("PATH"))

@@ -243,8 +243,8 @@ func argumentsOf(t *testing.T, c *tree.Command) []string {
 	if c.Words == "mail" {
 		args = []string{"mail", "--retry", someID}
 	}
-	of, _, _ := wholeTree().Find(strings.Fields(c.Words))
-	has := func(name string) bool { return of.Flags().Lookup(name) != nil }
+	flags := flagsOf(c.Words)
+	has := func(name string) bool { return slices.Contains(flags, name) }
 	if has("repo") {
 		args = append(args, "--repo=acme/web")
 	}
@@ -262,7 +262,7 @@ func argumentsOf(t *testing.T, c *tree.Command) []string {
 	}
 	for _, in := range capability.All()[c.Does.Capability()].Inputs() {
 		name := strings.ReplaceAll(in.Name, "_", "-")
-		if f := of.Flags().Lookup(name); f == nil || !in.Required || name == "repo" {
+		if !has(name) || !in.Required || name == "repo" {
 			continue
 		}
 		value := plainAnswer

@@ -112,7 +112,10 @@ func TestFailOverIsAsRecorded(t *testing.T) {
 	t.Parallel()
 	far, good := recorded.Play(t), provider(t, well)
 	d := &desk{}
-	url, _ := gateway(t, d, func(c *llm.Config) { c.Idle, c.Prices = 500*time.Millisecond, dear(t) })
+	patient, _ := gateway(t, d, func(c *llm.Config) { c.Prices = dear(t) })
+	records := d.usage
+	hasty, _ := gateway(t, d, func(c *llm.Config) { c.Idle, c.Prices = 500*time.Millisecond, dear(t) })
+	d.usage = records
 	went := 0
 	for _, c := range recorded.Served(t) {
 		path, body, p := recordedCall(c)
@@ -123,6 +126,10 @@ func TestFailOverIsAsRecorded(t *testing.T) {
 		d.route = llm.Route{Provider: p, BaseURL: far.URL + "/" + c.Name, Key: key, ID: "1"}
 		d.more = []llm.Route{{Provider: llm.Compatible, BaseURL: good, Model: "m", ID: "2"}}
 		d.mu.Unlock()
+		url := patient
+		if c.Answer.End == "hang" {
+			url = hasty
+		}
 		resp, err := http.DefaultClient.Do(ask(t, url, path, body))
 		if err != nil {
 			t.Fatalf("%s: %v", c.Name, err)

@@ -24,6 +24,7 @@ import (
 	"yardmaster/internal/box/broker"
 	"yardmaster/internal/box/sandbox"
 	"yardmaster/internal/box/scrub"
+	"yardmaster/internal/proof/executable"
 	"yardmaster/internal/proof/loopback"
 )
 
@@ -326,7 +327,7 @@ func TestCanaryAtEveryLevel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(program, text, 0o755); err != nil {
+			if err := executable.Write(program, text, 0o755); err != nil {
 				t.Fatal(err)
 			}
 			for _, dir := range []string{task, home} {

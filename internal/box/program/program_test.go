@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"yardmaster/internal/minisign"
+	"yardmaster/internal/proof/executable"
 	"yardmaster/internal/protocol"
 )
 
@@ -315,7 +316,7 @@ func TestStarts(t *testing.T) {
 	if ran, err := supervised(t, s, "v1.0.0", stop); !errors.As(err, &exit) || exit.Code != 7 || len(ran) != 0 {
 		t.Fatalf("%q, %v", ran, err)
 	}
-	must(t, os.WriteFile(s.Path(*s.now(t).Current), []byte("#!/bin/sh\nexit 0\n"), 0o755))
+	must(t, executable.Write(s.Path(*s.now(t).Current), []byte("#!/bin/sh\nexit 0\n"), 0o755))
 	if ran, err := supervised(t, s, "v1.0.0", stop); !errors.As(err, &exit) || len(ran) != 0 {
 		t.Fatalf("%q, %v", ran, err)
 	}

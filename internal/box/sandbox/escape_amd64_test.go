@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"yardmaster/internal/proof/executable"
 )
 
 // TestProgramOf32BitsIsKilled holds that a 32-bit program is killed, because the filter
@@ -24,7 +26,7 @@ func TestProgramOf32BitsIsKilled(t *testing.T) {
 		s := folders(t, l, "")
 		path := filepath.Join(s.Task, "program")
 		syscall.ForkLock.RLock() // a process started meanwhile would have the file open, which then could not be executed
-		err := errors.Join(os.WriteFile(path, append(header, code...), 0o755), os.Chmod(path, 0o755))
+		err := errors.Join(executable.Write(path, append(header, code...), 0o755), os.Chmod(path, 0o755))
 		syscall.ForkLock.RUnlock()
 		if err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"yardmaster/internal/proof/executable"
 	free "yardmaster/internal/proof/loopback"
 )
 
@@ -30,7 +31,7 @@ func openProgram(t *testing.T) string {
 	text, err := os.ReadFile(os.Args[0])
 	if err == nil {
 		syscall.ForkLock.RLock() // a process started meanwhile would have the file open, which then could not be executed
-		err = os.WriteFile(path, text, 0o755)
+		err = executable.Write(path, text, 0o755)
 		syscall.ForkLock.RUnlock()
 	}
 	if err != nil {

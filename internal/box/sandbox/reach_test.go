@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"yardmaster/internal/proof/executable"
 )
 
 // nest makes folders inside each other with the modes, in a folder that everybody may
@@ -56,7 +58,7 @@ func TestClosedNamesTheFirstClosedFolder(t *testing.T) {
 	}
 	root, dir := nest(t, 0o755)
 	program := filepath.Join(dir, "program")
-	if err := os.WriteFile(program, nil, 0o700); err != nil {
+	if err := executable.Write(program, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	var closed *ClosedError
@@ -110,7 +112,7 @@ func TestProgramOfASpecIsTheShim(t *testing.T) {
 		}
 		s := folders(t, l, "exit 0")
 		s.Program = filepath.Join(dir, "program")
-		if err := os.WriteFile(s.Program, text, 0o700); err != nil {
+		if err := executable.Write(s.Program, text, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if p, err := Start(t.Context(), s); Separate() && err == nil {

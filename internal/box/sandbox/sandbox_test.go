@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"yardmaster/internal/proof/executable"
 	free "yardmaster/internal/proof/loopback"
 	"yardmaster/internal/proof/patience"
 )
@@ -93,7 +94,7 @@ func canary(s Spec) string { return filepath.Join(filepath.Dir(s.Task), "canary"
 func plant(t *testing.T, path, script string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
-	err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755)
+	err := executable.Write(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755)
 	syscall.ForkLock.RUnlock()
 	if err != nil {
 		t.Fatal(err)

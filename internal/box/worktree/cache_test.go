@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"yardmaster/internal/proof/executable"
 )
 
 func TestFetchResolveChanged(t *testing.T) {
@@ -76,7 +78,7 @@ func TestTokenStaysSecret(t *testing.T) {
 	bin, seen := t.TempDir(), filepath.Join(t.TempDir(), "seen")
 	script := "#!/bin/sh\n{ printf '%s\\n' \"$@\"; env; cat /proc/$$/cmdline /proc/$$/environ; } >>" + seen +
 		"\necho \"fatal: Authentication failed, said $(cat <&3)\" >&2\nexit 128\n"
-	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
+	if err := executable.Write(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
@@ -159,7 +161,7 @@ func TestPush(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	hook := filepath.Join(h.bare, "hooks", "pre-receive")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(hook), 0o755), os.WriteFile(hook,
+	if err := errors.Join(os.MkdirAll(filepath.Dir(hook), 0o755), executable.Write(hook,
 		[]byte("#!/bin/sh\necho not on fridays >&2\nexit 1\n"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +244,7 @@ func TestFullDiskIsSaid(t *testing.T) {
 		"fatal: sha1 file 'index.lock' write error. Out of diskspace"} {
 		bin := t.TempDir()
 		script := "#!/bin/sh\ncat >&2 <<'X'\n" + said + "\nX\nexit 128\n"
-		if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
+		if err := executable.Write(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		t.Setenv("PATH", bin+":"+path)

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"yardmaster/internal/proof/executable"
 )
 
 func collect(t *testing.T, w *Checkout) Result {
@@ -81,7 +83,7 @@ func TestCollectCommitsAndFiles(t *testing.T) {
 	})
 	err := errors.Join(
 		os.Remove(filepath.Join(w.dir, "README.md")),
-		os.RemoveAll(filepath.Join(w.dir, "dir")), os.WriteFile(filepath.Join(w.dir, "dir"), []byte("now a file\n"), 0o755),
+		os.RemoveAll(filepath.Join(w.dir, "dir")), executable.Write(filepath.Join(w.dir, "dir"), []byte("now a file\n"), 0o755),
 		os.Remove(filepath.Join(w.dir, "src/main.go")), os.MkdirAll(filepath.Join(w.dir, "src/main.go"), 0o755),
 		os.WriteFile(filepath.Join(w.dir, "src/main.go/now"), []byte("a folder\n"), 0o644),
 		os.Symlink("/etc/passwd", filepath.Join(w.dir, "link")),
@@ -171,7 +173,7 @@ func TestHostileCheckouts(t *testing.T) {
 	plant := func(t *testing.T, w *Checkout, canary string, dot string) {
 		t.Helper()
 		evil := filepath.Join(filepath.Dir(w.dir), "evil.sh")
-		if err := os.WriteFile(evil, []byte("#!/bin/sh\necho \"$0 $@\" >>"+canary+"\nexit 1\n"), 0o755); err != nil {
+		if err := executable.Write(evil, []byte("#!/bin/sh\necho \"$0 $@\" >>"+canary+"\nexit 1\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		for _, kv := range [][2]string{
@@ -189,7 +191,7 @@ func TestHostileCheckouts(t *testing.T) {
 			"fsmonitor-watchman", "update", "pre-push"} {
 			body, _ := os.ReadFile(evil)
 			for _, dir := range []string{filepath.Join(dot, "hooks"), filepath.Dir(evil)} {
-				if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, hook), body, 0o755)); err != nil {
+				if err := errors.Join(os.MkdirAll(dir, 0o755), executable.Write(filepath.Join(dir, hook), body, 0o755)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -120,6 +120,13 @@ func Listed(of Values) Values {
 	}
 }
 
+// completes has the values of a flag completed.
+func (l Line) completes(c *cobra.Command, flag string, from Values) {
+	if l.Completes {
+		_ = c.RegisterFlagCompletionFunc(flag, completeWith(from))
+	}
+}
+
 // valuesOfFlags completes the flags that many commands have.
 func (l Line) valuesOfFlags(c *Command, cc *cobra.Command) {
 	all := maps.Clone(l.Values)
@@ -131,12 +138,12 @@ func (l Line) valuesOfFlags(c *Command, cc *cobra.Command) {
 			continue
 		}
 		if kind, _ := flag.UnquoteUsage(f); kind != "TEMPLATE" { // which is a text for an answer, and no name
-			_ = cc.RegisterFlagCompletionFunc(name, completeWith(from))
+			l.completes(cc, name, from)
 		}
 	}
 	cc.Flags().VisitAll(func(f *flag.Flag) {
 		if f.NoOptDefVal == "true" && f.Value.Type() == "string" && c.Values[f.Name] == nil {
-			_ = cc.RegisterFlagCompletionFunc(f.Name, completeWith(Fixed("true", "false")))
+			l.completes(cc, f.Name, Fixed("true", "false"))
 		}
 	})
 }

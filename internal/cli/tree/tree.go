@@ -86,6 +86,9 @@ type Line struct {
 	// Help describes what the arguments of a command name, in the place of the command; it answers
 	// false if there is nothing to describe.
 	Help func(c *cobra.Command) bool
+	// Completes has the values of flags completed. The library never lets go of what it is told
+	// of them, nor of the tree that they belong to.
+	Completes bool
 }
 
 // Tree is the command line of the commands alone whose first word is the one given, with
@@ -122,7 +125,7 @@ func (l Line) Tree(first string) *cobra.Command {
 			return subcommands(root, words, begun), cobra.ShellCompDirectiveNoFileComp
 		},
 	})
-	_ = root.RegisterFlagCompletionFunc("context", completeWith(ContextNames))
+	l.completes(root, "context", ContextNames)
 	begins := func(c Command) bool { return first != "" && strings.HasPrefix(c.Words+" ", first+" ") }
 	known := slices.ContainsFunc(l.Sections, func(s Section) bool { return slices.ContainsFunc(s.Commands, begins) })
 	for _, s := range l.Sections {
@@ -199,7 +202,7 @@ func (l Line) graft(root *cobra.Command, group string, of Command, flags bool) {
 	c.ValidArgsFunction = of.complete
 	for name, from := range of.Values {
 		if c.Flags().Lookup(name) != nil {
-			_ = c.RegisterFlagCompletionFunc(name, completeWith(from))
+			l.completes(c, name, from)
 		}
 	}
 	l.valuesOfFlags(&of, c)

@@ -17,6 +17,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/smarthttp"
+	"yardmaster/internal/proof/executable"
 )
 
 var everything = codehost.Access{Read: true, Push: []string{"refs/*"}}
@@ -208,7 +209,7 @@ func TestHooksDoNotRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"pre-receive", "update", "post-receive", "post-update", "reference-transaction", "proc-receive"} {
-		if err := os.WriteFile(filepath.Join(hooks, name), []byte("#!/bin/sh\ntouch "+trap+"\n"), 0o755); err != nil {
+		if err := executable.Write(filepath.Join(hooks, name), []byte("#!/bin/sh\ntouch "+trap+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -233,7 +234,7 @@ func TestAbandonedFetchIsKilled(t *testing.T) {
 	// The shell's child stands for pack-objects: it must not outlive the shell.
 	body := "#!/bin/sh\ncase \"$*\" in 'upload-pack --stateless-rpc /'*) (echo on; exec sleep 600) >" + fifo +
 		"; exit;; esac\nexec git \"$@\"\n"
-	if err := os.WriteFile(script, []byte(body), 0o755); err != nil {
+	if err := executable.Write(script, []byte(body), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	s := newSite(t, script)

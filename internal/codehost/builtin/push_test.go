@@ -19,6 +19,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/proof/executable"
 )
 
 const taskRef = "refs/heads/svc/greet--0a1b2c3d"
@@ -250,7 +251,7 @@ func TestKilledPush(t *testing.T) {
 			// Each git process of the host writes its process id.
 			pid := filepath.Join(t.TempDir(), "pid")
 			script := filepath.Join(t.TempDir(), "git")
-			if err := os.WriteFile(script, []byte("#!/bin/sh\ncase \"$*\" in *receive-pack*) echo $$ >"+pid+";; esac\nexec git \"$@\"\n"),
+			if err := executable.Write(script, []byte("#!/bin/sh\ncase \"$*\" in *receive-pack*) echo $$ >"+pid+";; esac\nexec git \"$@\"\n"),
 				0o755); err != nil {
 				t.Fatal(err)
 			}

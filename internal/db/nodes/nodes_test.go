@@ -46,7 +46,7 @@ func living(t *testing.T, d *db.DB) (all []Node, err error) {
 func TestLiveNodes(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		enterAs(t, d, "b", time.Hour)
-		const every = 10 * time.Millisecond
+		const every = 50 * time.Millisecond
 		a := enterAs(t, d, "a", every)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
@@ -71,7 +71,7 @@ func TestLiveNodes(t *testing.T) {
 // Of two processes with copies of one data folder, the older one ends.
 func TestCopyOfANode(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		first := enterAs(t, d, "a", time.Millisecond)
+		first := enterAs(t, d, "a", 50*time.Millisecond) // a beat has four times as long, and another follows
 		enterAs(t, d, "a", time.Hour)
 		if err := first.Loop(t.Context()); !errors.Is(err, ErrTaken) {
 			t.Errorf("the loop ends with %v", err)

@@ -1,7 +1,6 @@
 package box
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/id"
+	"yardmaster/internal/proof/executable"
 )
 
 func TestEnroll(t *testing.T) {
@@ -114,7 +114,7 @@ func TestJoinScript(t *testing.T) {
 		if out, err := run(); err == nil || !strings.Contains(out, "not installed") || !strings.Contains(out, "http://127.0.0.1:8080") {
 			t.Errorf("without yardmaster: %v, %s", err, out)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "yardmaster"), []byte("#!/bin/sh\necho \"$*\"\necho \"$YARDMASTER_ENROLL_TOKEN\"\n"), 0o700); err != nil {
+		if err := executable.Write(filepath.Join(dir, "yardmaster"), []byte("#!/bin/sh\necho \"$*\"\necho \"$YARDMASTER_ENROLL_TOKEN\"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if out, err := run(); err != nil || out != "box join --url http://127.0.0.1:8080\n"+token+"\n" {

@@ -26,6 +26,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/executable"
 	"yardmaster/internal/proof/seed"
 	"yardmaster/internal/remote"
 	"yardmaster/internal/remote/remotetest"
@@ -334,7 +335,7 @@ func TestScript(t *testing.T) {
 		if err := os.MkdirAll(bin, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(bin, "yardmaster"), []byte(text), 0o700); err != nil {
+		if err := executable.Write(filepath.Join(bin, "yardmaster"), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

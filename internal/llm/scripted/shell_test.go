@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"yardmaster/internal/proof/executable"
 )
 
 // An agent that offers only a shell can do every step.
@@ -24,7 +26,7 @@ func TestStepsByShellAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "it's.sh")
-			if err := os.WriteFile(path, []byte(before), 0o755); err != nil {
+			if err := executable.Write(path, []byte(before), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			agent := turn{tools: []tool{{name: "shell", schema: schema{Properties: map[string]property{"command": {Type: "string"}}}}}}

@@ -165,7 +165,7 @@ var edges = map[string]string{
 	"proof/chance":   "",
 	"proof/browser":  "proof/patience",
 	"proof/loopback": "",
-	"proof/program":  "", "proof/till": "", "proof/writers": "",
+	"proof/program":  "", "proof/till": "", "proof/writers": "", "proof/executable": "",
 	"proof/odd":      "",
 	"proof/estate":   "proof/loopback proof/patience",
 	"proof/bundle":   "proof/npm",

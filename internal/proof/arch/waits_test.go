@@ -92,6 +92,15 @@ func TestPortsOfTests(t *testing.T) {
 	exceptions(t, "uses a port of the kernel's after it has let it go", users, freed)
 }
 
+// handsOutPort tells whether a function answers an address or a port, which it has let go by then.
+func handsOutPort(fn *ast.FuncDecl) bool {
+	if fn.Type.Results == nil {
+		return false
+	}
+	kind, ok := fn.Type.Results.List[0].Type.(*ast.Ident)
+	return ok && (kind.Name == "int" || kind.Name == "string")
+}
+
 // letGo returns the functions that listen at port 0, take the address and close the
 // listener without serving on it.
 func letGo(tree *ast.File) (out []string) {
@@ -100,10 +109,12 @@ func letGo(tree *ast.File) (out []string) {
 		if !ok || fn.Body == nil {
 			continue
 		}
-		zero, accepts, closes, addr := false, false, false, false
+		zero, accepts, closes, addr := false, false, false, handsOutPort(fn)
 		ast.Inspect(fn.Body, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.DeferStmt: // it is held until then
+				sel, ok := n.Call.Fun.(*ast.SelectorExpr)
+				closes = closes || ok && sel.Sel.Name == "Close" && handsOutPort(fn)
 				return false
 			case *ast.CallExpr:
 				if sel, ok := n.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Cleanup" {
@@ -129,4 +140,35 @@ func letGo(tree *ast.File) (out []string) {
 		}
 	}
 	return out
+}
+
+// written are the tests that may write a file that can be run by os.WriteFile.
+var written = map[string]string{}
+
+// TestProgramsOfTests holds that a program that a test writes is not "busy" when it is run
+// (internal/proof/executable).
+func TestProgramsOfTests(t *testing.T) {
+	writers := map[string][]string{}
+	for _, f := range files(t) {
+		if !f.test && !strings.HasPrefix(f.path, "internal/proof/") {
+			continue
+		}
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) != 3 {
+				return true
+			}
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || sel.Sel.Name != "WriteFile" {
+				return true
+			}
+			if mode, ok := call.Args[2].(*ast.BasicLit); ok {
+				if bits, err := strconv.ParseUint(mode.Value, 0, 32); err == nil && bits&0o111 != 0 {
+					writers[f.path] = append(writers[f.path], mode.Value)
+				}
+			}
+			return true
+		})
+	}
+	exceptions(t, "writes a program by os.WriteFile", writers, written)
 }

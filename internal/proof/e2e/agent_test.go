@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"yardmaster/internal/proof/executable"
 )
 
 func TestAgentThatExitsZeroAfterFailing(t *testing.T) {
@@ -17,7 +19,7 @@ func TestAgentThatExitsZeroAfterFailing(t *testing.T) {
 		t.Fatal(err)
 	}
 	const agent = "#!/bin/sh\n[ \"$1\" != --version ] || { echo 1.0.0; exit 0; }\necho half >half\necho 'the disk of my mind is full' >&2\nexit 0\n"
-	if err := os.WriteFile(filepath.Join(bin, "opencode"), []byte(agent), 0o755); err != nil {
+	if err := executable.Write(filepath.Join(bin, "opencode"), []byte(agent), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	st.call(http.MethodPost, "/v1/billing/keys", map[string]string{"provider": "scripted"}, nil)

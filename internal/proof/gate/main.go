@@ -1,7 +1,8 @@
 // Gate runs what a change must pass, and says in its last lines what did not.
 //
 //	gate stages NAME STAGE...         make each stage, until one fails; remember who passed
-//	gate test [FLAGS] -- PACKAGES     go test, with one more try for a test that failed
+//	gate test [-day] [FLAGS] -- PACKAGES
+//	                                  go test, with one more try for a test that failed
 //	gate suite [-fast|-night]         the tests of all packages, of what changed, of the night
 //	gate touched [PATTERN...]         the packages that changed since the last pass
 //	gate engines -since RUN,...       the databases of tests that ask, as for suite
@@ -24,7 +25,7 @@ import (
 var errRefused = errors.New("refused")
 
 var commands = map[string]func(context.Context, []string) error{
-	"stages": stages, "suite": suite, "test": test, "touched": touched, "engines": enginesSince,
+	"stages": stages, "suite": suite, "test": some, "touched": touched, "engines": enginesSince,
 }
 
 func main() {

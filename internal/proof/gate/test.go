@@ -13,13 +13,33 @@ import (
 // most is how many tests of a run may be tried once more. Where more fail, it is no chance.
 const most = 3
 
+// some tests the packages that are named.
+//
+//	gate test [-day] [flags of go test] -- packages
+//
+// By day, random walks begin as the commit says.
+func some(ctx context.Context, args []string) error {
+	if len(args) > 0 && args[0] == "-day" {
+		args = args[1:]
+		if err := setSeed(ctx); err != nil {
+			return err
+		}
+	}
+	end, err := inMemory(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return test(ctx, args)
+}
+
 // test runs go test and tries what failed once more, alone, when all else has ended: what
 // passes then is told as flaky. It refuses what failed twice, what may not be tried again,
 // and a run in which more than three tests failed.
 func test(ctx context.Context, args []string) error {
 	cut := slices.Index(args, "--")
 	if cut < 0 {
-		return errors.New("say: gate test [flags of go test] -- packages")
+		return errors.New("say: gate test [-day] [flags of go test] -- packages")
 	}
 	flags, packages := args[:cut], args[cut+1:]
 	if len(packages) == 0 {
