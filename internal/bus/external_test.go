@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/box/conn"
 	"yardmaster/internal/bus"
 	"yardmaster/internal/proof/estate"
+	"yardmaster/internal/proof/loopback"
 	"yardmaster/internal/proof/patience"
 	"yardmaster/internal/protocol"
 )
@@ -146,7 +147,7 @@ func TestExternalRefusals(t *testing.T) {
 		"no credentials":        {func(x *bus.External) { x.Creds = "nothing" }, "credentials of the system account"},
 		"somebody else's key":   {func(x *bus.External) { x.Operator = seed(nkeys.CreateOperator()) }, "Authorization"},
 		"another's system":      {func(x *bus.External) { x.Creds = estate.New(t, 1, often, true).Creds() }, "Authorization"},
-		"nobody at the address": {func(x *bus.External) { x.Servers = "nats://" + listens(t) }, "system account of nats-servers"},
+		"nobody at the address": {func(x *bus.External) { x.Servers = "nats://" + loopback.Address() }, "system account of nats-servers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := good
