@@ -85,7 +85,7 @@ CREATE TABLE pulls (
   created_at  BIGINT NOT NULL,
   updated_at  BIGINT NOT NULL,
   merged_at   BIGINT,
-  closed_at   BIGINT, babysit TEXT NOT NULL DEFAULT 'off', ci_rounds BIGINT NOT NULL DEFAULT 0, conflict_rounds BIGINT NOT NULL DEFAULT 0, forgiven BIGINT NOT NULL DEFAULT 0, armed_at BIGINT, babysit_task TEXT, looked_sha TEXT NOT NULL DEFAULT '', closed_by TEXT, closed_why TEXT NOT NULL DEFAULT '', abandoned_at BIGINT, needs TEXT NOT NULL DEFAULT '', needs_at BIGINT, attend_at BIGINT NOT NULL DEFAULT 0, round_sha TEXT NOT NULL DEFAULT '', facts_want BIGINT NOT NULL DEFAULT 1, facts_have BIGINT NOT NULL DEFAULT 0, pushed_by TEXT, host_url TEXT NOT NULL DEFAULT '', host_at BIGINT NOT NULL DEFAULT 0, author TEXT NOT NULL DEFAULT '', draft BOOLEAN NOT NULL DEFAULT FALSE, fork BOOLEAN NOT NULL DEFAULT FALSE, labels TEXT NOT NULL DEFAULT '[]', host_checks TEXT NOT NULL DEFAULT '', own_checks TEXT NOT NULL DEFAULT '', change TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, carry TEXT NOT NULL DEFAULT '', review TEXT NOT NULL DEFAULT 'none', review_at BIGINT NOT NULL DEFAULT 0, findings BIGINT NOT NULL DEFAULT 0, review_rounds BIGINT NOT NULL DEFAULT 0, watch TEXT NOT NULL DEFAULT '', round_then TEXT NOT NULL DEFAULT '', objections BIGINT NOT NULL DEFAULT 0, remarks BIGINT NOT NULL DEFAULT 0, changed_files BIGINT, added_lines BIGINT, deleted_lines BIGINT, would TEXT, had TEXT NOT NULL DEFAULT '[]', otherwise TEXT NOT NULL DEFAULT '', request_rounds BIGINT NOT NULL DEFAULT 0, checks_hold TEXT NOT NULL DEFAULT '', checks_why TEXT NOT NULL DEFAULT '', armed_why TEXT NOT NULL DEFAULT '', told TEXT NOT NULL DEFAULT '', move_at BIGINT NOT NULL DEFAULT 0, unwanted TEXT, left_out TEXT, round_of TEXT NOT NULL DEFAULT '', round_asked BOOLEAN NOT NULL DEFAULT FALSE, seat_since BIGINT, unreadable BOOLEAN NOT NULL DEFAULT FALSE,
+  closed_at   BIGINT, babysit TEXT NOT NULL DEFAULT 'off', ci_rounds BIGINT NOT NULL DEFAULT 0, conflict_rounds BIGINT NOT NULL DEFAULT 0, forgiven BIGINT NOT NULL DEFAULT 0, armed_at BIGINT, babysit_task TEXT, looked_sha TEXT NOT NULL DEFAULT '', closed_by TEXT, closed_why TEXT NOT NULL DEFAULT '', abandoned_at BIGINT, needs TEXT NOT NULL DEFAULT '', needs_at BIGINT, attend_at BIGINT NOT NULL DEFAULT 0, round_sha TEXT NOT NULL DEFAULT '', facts_want BIGINT NOT NULL DEFAULT 1, facts_have BIGINT NOT NULL DEFAULT 0, pushed_by TEXT, host_url TEXT NOT NULL DEFAULT '', host_at BIGINT NOT NULL DEFAULT 0, author TEXT NOT NULL DEFAULT '', draft BOOLEAN NOT NULL DEFAULT FALSE, fork BOOLEAN NOT NULL DEFAULT FALSE, labels TEXT NOT NULL DEFAULT '[]', host_checks TEXT NOT NULL DEFAULT '', own_checks TEXT NOT NULL DEFAULT '', change TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, carry TEXT NOT NULL DEFAULT '', review TEXT NOT NULL DEFAULT 'none', review_at BIGINT NOT NULL DEFAULT 0, findings BIGINT NOT NULL DEFAULT 0, review_rounds BIGINT NOT NULL DEFAULT 0, watch TEXT NOT NULL DEFAULT '', round_then TEXT NOT NULL DEFAULT '', objections BIGINT NOT NULL DEFAULT 0, remarks BIGINT NOT NULL DEFAULT 0, changed_files BIGINT, added_lines BIGINT, deleted_lines BIGINT, would TEXT, had TEXT NOT NULL DEFAULT '[]', otherwise TEXT NOT NULL DEFAULT '', request_rounds BIGINT NOT NULL DEFAULT 0, checks_hold TEXT NOT NULL DEFAULT '', checks_why TEXT NOT NULL DEFAULT '', armed_why TEXT NOT NULL DEFAULT '', told TEXT NOT NULL DEFAULT '', move_at BIGINT NOT NULL DEFAULT 0, unwanted TEXT, left_out TEXT, round_of TEXT NOT NULL DEFAULT '', round_asked BOOLEAN NOT NULL DEFAULT FALSE, seat_since BIGINT, unreadable BOOLEAN NOT NULL DEFAULT FALSE, version BIGINT NOT NULL DEFAULT 0,
   UNIQUE (repo_id, number)
 );
 CREATE INDEX pulls_repo ON pulls (repo_id, created_at, id);
@@ -2351,6 +2351,7 @@ CREATE TABLE request_counts (
   PRIMARY KEY (bucket, second)
 );
 CREATE INDEX request_counts_second ON request_counts (second);
+CREATE INDEX tasks_ask ON tasks (ask_id) WHERE ask_id IS NOT NULL;
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2517,6 +2518,8 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (163, 695, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (164, 705, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (165, 706, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (166, 715, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (167, 725, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (168, 726, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
 INSERT INTO schema_releases (version, oldest, program) VALUES (680, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (690, 670, '');
@@ -2524,3 +2527,5 @@ INSERT INTO schema_releases (version, oldest, program) VALUES (695, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (705, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (706, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (715, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (725, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (726, 670, '');
