@@ -106,8 +106,8 @@ func (m *walk) resumed(b blockerRow, out map[string]any) {
 				return err
 			})
 		}
-	case "recorded":
-		ok = !is.Terminal() && is == was.Status
+	case "recorded": // a box that waits for work may have claimed a task of the queue since the last check
+		ok = !is.Terminal() && (is == was.Status || was.Status == task.Pending && is == task.Claimed)
 	}
 	m.seen["answer "+out["kind"].(string)]++
 	if !ok {

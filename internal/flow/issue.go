@@ -104,7 +104,8 @@ func FollowAsk(issues *issue.Service) func(*db.Tx, ask.Settlement) error {
 
 // CloseIssue closes the issues whose asks are done with a task: those that it was made for,
 // and those that it covers. All tasks of an ask have to be merged or completed, one of them
-// by a pull request. FinishPlan sees to asks that became plans.
+// by a pull request. FinishPlan sees to asks that became plans. Of an ask that triage has
+// left to people, those are its tasks that name it.
 func CloseIssue(issues *issue.Service) func(*db.Tx, task.Move) error {
 	return func(tx *db.Tx, m task.Move) error {
 		t := m.Task
@@ -120,12 +121,15 @@ func CloseIssue(issues *issue.Service) func(*db.Tx, task.Move) error {
 				asks = append(asks, *t.AskID)
 			}
 			for _, askID := range asks {
-				all, err := ask.Works(tx, askID)
+				all, byPeople, err := ask.Works(tx, askID)
+				if err == nil && byPeople {
+					all, err = task.OfAsk(tx, askID)
+				}
 				if err != nil {
 					return err
 				}
 				if slices.Contains(all, t.ID) {
-					if err := closeIssue(tx, issues, askID, all, t); err != nil {
+					if err := closeIssue(tx, issues, askID, byPeople, all, t); err != nil {
 						return err
 					}
 				}
@@ -141,13 +145,13 @@ func FinishPlan(issues *issue.Service) func(*db.Tx, plan.Finished) error {
 		if p.AskID == nil {
 			return nil
 		}
-		return closeIssue(tx, issues, *p.AskID, p.TaskIDs, nil)
+		return closeIssue(tx, issues, *p.AskID, false, p.TaskIDs, nil)
 	}
 }
 
 // closeIssue closes the issue of an ask if all tasks with the ids are done, one of them by a
 // pull request. moved, unless nil, is one of them, of which the database may not tell yet.
-func closeIssue(tx *db.Tx, issues *issue.Service, askID string, taskIDs []string, moved *task.Row) error {
+func closeIssue(tx *db.Tx, issues *issue.Service, askID string, byPeople bool, taskIDs []string, moved *task.Row) error {
 	var prs []string
 	repos := map[string]string{} // by pull request
 	for _, taskID := range taskIDs {
@@ -181,7 +185,7 @@ func closeIssue(tx *db.Tx, issues *issue.Service, askID string, taskIDs []string
 	if len(by) == 0 {
 		return nil
 	}
-	return issues.Merged(tx, askID, by)
+	return issues.Merged(tx, askID, byPeople, by)
 }
 
 // IssueSink implements task.Tracker.

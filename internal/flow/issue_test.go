@@ -115,6 +115,99 @@ func TestIssuesAreClosed(t *testing.T) {
 	})
 }
 
+// An issue that triage has left to people is closed, and the question about it is over, when all
+// tasks have merged that people have made for its ask.
+func TestIssuesOfPeopleAreClosed(t *testing.T) {
+	t.Parallel()
+	eachWork(t, task.Uncapped, func(t *testing.T, w *work) {
+		s := w.issues()
+		const issueID = "11111111-0000-4000-8000-000000000000"
+		var askID, raised string
+		made := map[string]string{}
+		w.write(func(tx *db.Tx) error {
+			if err := seed.Add(tx, seed.Issue{ID: issueID, Account: "acme", Repo: "web", Number: 7}); err != nil {
+				return err
+			}
+			a, _, err := ask.File(tx, ask.Filing{RepoIDs: []string{"web"}, Title: "t", Body: "b", IssueID: issueID,
+				IssueURL: "https://code.example.com/issue", Wait: &ask.Wait{Reason: "unclear", Why: "Nobody knows."}})
+			if err != nil {
+				return err
+			}
+			askID = a.ID
+			return s.Follow(tx, issueID, askID)
+		})
+		w.write(func(tx *db.Tx) (err error) {
+			if raised, err = raisedFor.One(tx, askID); err != nil {
+				return err
+			}
+			err = s.AskMoved(tx, issue.Outcome{AskID: askID, Triage: issue.Escalated, EscalationID: raised})
+			if err != nil {
+				return err
+			}
+			r, err := TaskRepos{w.AskQueue.Hosts}.ByID(tx, "web")
+			if err != nil {
+				return err
+			}
+			for i, title := range []string{"first", "second", "given up"} {
+				row, err := w.tasks.Create(tx, r, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: title, Problem: "p",
+					Confidence: 1, AskID: &askID})
+				if err != nil {
+					return err
+				}
+				made[title] = row.ID
+				pr := seed.Pull{ID: "pr-" + title, Account: "acme", Repo: "web", Number: i + 1, Task: &row.ID}
+				if err := seed.Add(tx, pr); err != nil {
+					return err
+				}
+				if _, err := shipped.Exec(tx, row.ID, "pr-"+title); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		state := func() (closed int, open bool) {
+			w.write(func(tx *db.Tx) error {
+				all, err := intended.All(tx, "acme", issueID)
+				for _, args := range all {
+					if strings.Contains(args, "completed") {
+						closed++
+					}
+				}
+				if err != nil {
+					return err
+				}
+				open, err = stillOpen.One(tx, raised)
+				return err
+			})
+			return closed, open
+		}
+		end := func(title string, how func(*db.Tx, *task.Row) error) {
+			w.write(func(tx *db.Tx) error {
+				row, _, err := task.Lock(tx, "acme", made[title])
+				if err != nil {
+					return err
+				}
+				return how(tx, &row)
+			})
+		}
+		end("given up", w.tasks.Cancel)
+		end("first", w.tasks.Merged)
+		if closed, open := state(); closed != 0 || !open {
+			t.Errorf("while a task goes on, the issue is closed %d times, its question open: %v", closed, open)
+		}
+		end("second", w.tasks.Merged)
+		if closed, open := state(); closed != 1 || open {
+			t.Errorf("after all tasks, the issue is closed %d times, its question open: %v", closed, open)
+		}
+	})
+}
+
+var (
+	raisedFor = db.Q[string](`SELECT id FROM escalations WHERE ask_id = $1`)
+	stillOpen = db.Q[bool](`SELECT resolved_at IS NULL AS open FROM escalations WHERE id = $1`)
+	shipped   = db.S(`UPDATE tasks SET status = 'awaiting_ci', pr_id = $2 WHERE id = $1`)
+)
+
 // What a judge asks a person about an issue tells, in its own event and in that of the
 // question, which issue that is and where. What is asked about no issue is no event of one.
 func TestEscalatedNamesItsIssue(t *testing.T) {

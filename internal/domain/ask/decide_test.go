@@ -111,7 +111,7 @@ func TestCovered(t *testing.T) {
 		y.want(dropped, Dropped, "")
 		y.write(func(tx *db.Tx) error {
 			asks, err1 := CoveredBy(tx, taskID)
-			works, err2 := Works(tx, dropped)
+			works, _, err2 := Works(tx, dropped)
 			if len(asks) != 2 || len(works) != 1 || works[0] != taskID {
 				y.t.Errorf("%q, and %q of those %s, %s", works, asks, linked, dropped)
 			}

@@ -32,17 +32,22 @@ func CoveredBy(tx *db.Tx, taskID string) ([]string, error) {
 }
 
 // Works lists the tasks whose end is the end of what an ask of tx.Account wants: those that
-// were made for it, and those that cover it. There are none of an ask that became a plan.
-func Works(tx *db.Tx, askID string) (taskIDs []string, err error) {
+// were made for it, and those that cover it. There are none of an ask that became a plan. byPeople
+// tells that triage has made none and covered it with none, so that people make them.
+func Works(tx *db.Tx, askID string) (taskIDs []string, byPeople bool, err error) {
 	r, ok, err := byID.Maybe(tx, tx.Account, askID)
-	if err != nil || !ok || r.Verdict == nil {
-		return nil, err
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	none := r.Verdict == nil || r.Verdict.V.CoveringTaskID == nil && len(r.Verdict.V.TaskIDs) == 0
+	if none {
+		return nil, r.State == Escalated || r.State == Dropped, nil
 	}
 	if covering := r.Verdict.V.CoveringTaskID; covering != nil {
 		taskIDs = append(taskIDs, *covering)
 	}
 	if r.Verdict.V.Kind == Planned {
-		return taskIDs, nil
+		return taskIDs, false, nil
 	}
-	return append(taskIDs, r.Verdict.V.TaskIDs...), nil
+	return append(taskIDs, r.Verdict.V.TaskIDs...), false, nil
 }

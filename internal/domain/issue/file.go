@@ -151,10 +151,11 @@ type Done struct {
 }
 
 // Merged closes the issue of an ask whose work is merged, once, and names the pull requests.
-// An issue that was put to people, or handed off, since is theirs.
-func (s *Service) Merged(tx *db.Tx, askID string, by []Done) error {
+// An issue that was put to people, or handed off, since is theirs, unless the work is: byPeople.
+func (s *Service) Merged(tx *db.Tx, askID string, byPeople bool, by []Done) error {
 	i, ok, err := byAsk.Maybe(tx, tx.Account, askID)
-	if err != nil || !ok || i.State != Open || i.GoneAt != nil || i.Finished || i.Triage != Triaged && i.Triage != Dropped {
+	done := i.Triage == Triaged || i.Triage == Dropped || byPeople && i.Triage == Escalated
+	if err != nil || !ok || i.State != Open || i.GoneAt != nil || i.Finished || !done {
 		return err
 	}
 	r, there, err := repo.ByID(tx, i.RepoID)
@@ -162,6 +163,11 @@ func (s *Service) Merged(tx *db.Tx, askID string, by []Done) error {
 		return err
 	}
 	i.Finished = true
+	if i.Triage == Escalated {
+		if err := s.endQuestion(tx, &i, "What somebody has made for the issue is merged."); err != nil {
+			return err
+		}
+	}
 	if err := s.save(tx, i); err != nil {
 		return err
 	}

@@ -398,7 +398,7 @@ func TestAnswer(t *testing.T) {
 		moved(Outcome{AskID: "ask2", Triage: Filed})
 		moved(Outcome{AskID: "ask2", Triage: Dropped})
 		moved(Outcome{AskID: "none", Triage: Dropped})
-		y.write(func(tx *db.Tx) error { return y.Merged(tx, "ask1", []Done{{"r1", "#12", "https://here/12"}}) })
+		y.write(func(tx *db.Tx) error { return y.Merged(tx, "ask1", false, []Done{{"r1", "#12", "https://here/12"}}) })
 		y.pass()
 		want := []string{
 			"#1 An agent works on this.", "#2 A maintainer is asked about this before anything is begun.", "#1 Done in #12.",

@@ -302,7 +302,7 @@ func TestClosedOnce(t *testing.T) {
 		y.moved(Outcome{AskID: "ask1", Triage: Triaged, Plan: true})
 		by := []Done{{"r1", "#12", "https://here/12"}, {"r2", "#3", "https://there/3"}, {"r1", "#13", "https://here/13"}}
 		for range 2 {
-			y.write(func(tx *db.Tx) error { return y.Merged(tx, "ask1", by) })
+			y.write(func(tx *db.Tx) error { return y.Merged(tx, "ask1", false, by) })
 			y.pass()
 		}
 		if n := len(y.said); n != 2 || y.said[1] != "#1 Done in #12, https://there/3 and #13." {
@@ -314,7 +314,7 @@ func TestClosedOnce(t *testing.T) {
 			y.t.Fatal(err)
 		}
 		before := len(y.said)
-		y.write(func(tx *db.Tx) error { return y.Merged(tx, *other.AskID, by) })
+		y.write(func(tx *db.Tx) error { return y.Merged(tx, *other.AskID, false, by) })
 		y.pass()
 		if len(y.said) != before {
 			y.t.Errorf("closed, although a person is asked: %q", y.said)

@@ -112,7 +112,7 @@ func (s *Service) Wish(tx *db.Tx, w Wish) error {
 }
 
 // ask puts a question that is not about a merge; false if it is open already.
-func (s *Service) ask(tx *db.Tx, pr row, kind string, d Details) (bool, error) {
+func (s *Service) ask(tx *db.Tx, pr *row, kind string, d Details) (bool, error) {
 	actionID := id.New()
 	n, err := insertAction.Exec(tx, insertActionArgs{
 		ID: actionID, AccountID: tx.Account, PRID: pr.ID, Kind: kind, HeadSHA: pr.HeadSHA, State: ActionPending, RequestedAt: tx.Micros(),
@@ -187,7 +187,7 @@ func (s *Service) decideOther(tx *db.Tx, in decideIn, a actionRow, state string)
 		if _, err := s.carryOutOther(tx, pr, a); err != nil {
 			return a, err
 		}
-		return a, s.move(tx, pr.ID)
+		return a, s.move(tx, pr)
 	}
 	if err := skippedEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 		return a, err
@@ -197,22 +197,22 @@ func (s *Service) decideOther(tx *db.Tx, in decideIn, a actionRow, state string)
 			return a, err
 		}
 	}
-	return a, s.move(tx, pr.ID)
+	return a, s.move(tx, pr)
 }
 
 // notPushed ends the rounds of a pull request whose work a person did not want, or did not
 // look at in time.
-func (s *Service) notPushed(tx *db.Tx, pr row) error {
+func (s *Service) notPushed(tx *db.Tx, pr *row) error {
 	if pr.State != Open || pr.repairing() || pr.unwatched() {
 		return nil
 	}
-	_, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: BabysitSpent, UpdatedAt: tx.Micros()})
-	return err
+	pr.endRound(BabysitSpent)
+	return save(tx, pr)
 }
 
 // carryOutOther has an action carried out that a person has said yes to. A host that keeps
 // no pull requests is not called: the row is changed then.
-func (s *Service) carryOutOther(tx *db.Tx, pr row, a actionRow) (actionRow, error) {
+func (s *Service) carryOutOther(tx *db.Tx, pr *row, a actionRow) (actionRow, error) {
 	r, _, err := repo.ByID(tx, pr.RepoID)
 	if err != nil {
 		return a, err
@@ -225,7 +225,7 @@ func (s *Service) carryOutOther(tx *db.Tx, pr row, a actionRow) (actionRow, erro
 }
 
 // acted records that an action was carried out, and what follows from that.
-func (s *Service) acted(tx *db.Tx, r repo.Ref, pr row, a actionRow) error {
+func (s *Service) acted(tx *db.Tx, r repo.Ref, pr *row, a actionRow) error {
 	if _, err := carriedOut.Exec(tx, a.ID); err != nil {
 		return err
 	}
@@ -248,18 +248,16 @@ func (s *Service) acted(tx *db.Tx, r repo.Ref, pr row, a actionRow) error {
 	case KindLabel:
 		if !slices.Contains(pr.Labels.V, a.Details.V.Label) {
 			pr.Labels.V = append(slices.Clone(pr.Labels.V), a.Details.V.Label)
-			if _, err := setLabels.Exec(tx, pr.ID, pr.Labels); err != nil {
+			if err := save(tx, pr); err != nil {
 				return err
 			}
 		}
 		if pr.State == Open {
-			return s.rewatch(tx, r, &pr)
+			return s.rewatch(tx, r, pr)
 		}
 	case KindPush:
 		if pr.State == Open && pr.HeadSHA != a.Details.V.SHA {
-			if _, err := headMoved.Exec(tx, pr.ID, who); err != nil {
-				return err
-			}
+			pr.PushedBy = &who
 			return s.moveHead(tx, r, pr, a.Details.V.SHA)
 		}
 	}
@@ -285,12 +283,12 @@ func (s *Service) RoundPushed(tx *db.Tx, prID, taskID, branch, sha string) (bool
 	if _, err := s.ask(tx, pr, KindPush, d); err != nil {
 		return true, err
 	}
-	return true, s.move(tx, pr.ID)
+	return true, s.move(tx, pr)
 }
 
 // apart has a round on the branch of a person work on a branch of its own, if the policy
 // has agents ask before they push.
-func (r *Round) apart(at repo.Ref, pr row) {
+func (r *Round) apart(at repo.Ref, pr *row) {
 	if pr.AuthorKind == ByAgent || at.Policy.Pulls.Push != "ask" {
 		return
 	}
@@ -378,7 +376,7 @@ func (h actor) Done(tx *db.Tx, c intent.Call[actArgs], _ string, failure error) 
 			return err
 		}
 	}
-	return h.s.move(tx, pr.ID)
+	return h.s.move(tx, pr)
 }
 
 // tidy has the branch of a round deleted that is not needed any more.

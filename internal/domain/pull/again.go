@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/pull/moves"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -27,10 +26,10 @@ func (s *Service) CheckAgain(tx *db.Tx, r repo.Ref, prID, sha string) error {
 	if err := s.Checks.Queue(tx, r, pr.ID, sha); err != nil {
 		return err
 	}
-	if err := s.setResults(tx, &pr, judgement{own: ChecksPending, host: pr.HostChecks}); err != nil {
+	if err := s.setResults(tx, pr, judgement{own: ChecksPending, host: pr.HostChecks}); err != nil {
 		return err
 	}
-	return s.move(tx, pr.ID)
+	return s.move(tx, pr)
 }
 
 // unchecking is an open pull request whose head has no check of the repository's own.
@@ -45,7 +44,7 @@ func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
 		return err
 	}
 	if r.Policy.Review.Mode == "auto" {
-		if _, err := reviewNow.Exec(tx, r.ID); err != nil {
+		if _, err := lookAtAll.Exec(tx, lookAtAllArgs{RepoID: r.ID, Unreviewed: true}); err != nil {
 			return err
 		}
 	}
@@ -63,7 +62,7 @@ func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
 			if !ok || pr.State != Open {
 				continue // closed meanwhile: it is watched, or not, once it comes back
 			}
-			if err := s.rewatch(tx, r, &pr); err != nil {
+			if err := s.rewatch(tx, r, pr); err != nil {
 				return err
 			}
 		}
@@ -89,21 +88,14 @@ func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
 
 // stopWork ends the round of a locked pull request whose trouble has gone meanwhile: the round
 // has nothing to do, and is not charged.
-func (s *Service) stopWork(tx *db.Tx, pr row) error {
-	switch pr.RoundOf {
-	case moves.KindCI:
-		pr.CIRounds--
-	case moves.KindConflict:
-		pr.ConflictRounds--
-	case moves.KindRequest:
-		pr.RequestRounds--
-	case moves.KindReview:
-		pr.ReviewRounds--
+func (s *Service) stopWork(tx *db.Tx, pr *row) error {
+	if n := pr.counter(pr.RoundOf); pr.RoundOf != "" && *n > 0 {
+		*n--
 	}
-	now := stopRoundArgs{ID: pr.ID, CIRounds: max(0, pr.CIRounds), ConflictRounds: max(0, pr.ConflictRounds),
-		ReviewRounds: max(0, pr.ReviewRounds), RequestRounds: max(0, pr.RequestRounds), UpdatedAt: tx.Micros()}
-	if _, err := stopRound.Exec(tx, now); err != nil || pr.BabysitTask == nil {
+	taskID := pr.BabysitTask
+	pr.endRound(BabysitWatching)
+	if err := save(tx, pr); err != nil || taskID == nil {
 		return err
 	}
-	return TaskUnneeded.Send(tx, *pr.BabysitTask)
+	return TaskUnneeded.Send(tx, *taskID)
 }

@@ -11,12 +11,22 @@ import (
 	"yardmaster/internal/fault"
 )
 
+// changeRow changes the row of a pull request.
+func changeRow(tx *db.Tx, prID string, to func(*row)) error {
+	pr, _, err := lock(tx, prID)
+	if err != nil {
+		return err
+	}
+	to(pr)
+	return save(tx, pr)
+}
+
 // repairs begins the second round of a pull request.
 func repairs(tx *db.Tx, prID, taskID string) error {
-	_, err := beginRound.Exec(tx, beginRoundArgs{
-		ID: prID, Babysit: BabysitCI, CIRounds: 2, BabysitTask: taskID, RoundOf: moves.KindCI, UpdatedAt: tx.Micros(),
+	return changeRow(tx, prID, func(pr *row) {
+		pr.CIRounds = 1
+		pr.beginRound(BabysitCI, moves.KindCI, taskID, false)
 	})
-	return err
 }
 
 // A check that turns green while an agent repairs its head ends the round, which is not

@@ -136,7 +136,7 @@ func (s *Service) RetryNow(tx *db.Tx, repoIDs []string) error {
 
 // mergeAt merges a head. A host that keeps pull requests merges it itself: its rules
 // count, besides those of the policy.
-func (s *Service) mergeAt(ctx context.Context, host codehost.Host, r repo.Ref, pr row, o codehost.MergeOptions) (string, error) {
+func (s *Service) mergeAt(ctx context.Context, host codehost.Host, r repo.Ref, pr *row, o codehost.MergeOptions) (string, error) {
 	if !s.kept(r) {
 		return host.Merge(ctx, r.HostRepo(), o)
 	}
@@ -163,7 +163,7 @@ func (s *Service) merged(tx *db.Tx, r repo.Ref, d dueRow, m made) error {
 
 // applied records the merge of an order; false if it is recorded already. It reads the pull
 // request again, because the head may have moved.
-func (s *Service) applied(tx *db.Tx, d dueRow, m made) (pr row, recorded bool, err error) {
+func (s *Service) applied(tx *db.Tx, d dueRow, m made) (pr *row, recorded bool, err error) {
 	pr, _, err = lock(tx, d.PRID)
 	if err != nil {
 		return pr, false, err
@@ -174,11 +174,14 @@ func (s *Service) applied(tx *db.Tx, d dueRow, m made) (pr row, recorded bool, e
 	} else if checked {
 		checks = ChecksPassed
 	}
-	n, err := setMerged.Exec(tx, setMergedArgs{
-		ID: pr.ID, MergeSHA: m.sha, MergedBy: d.DecidedBy, MergedAt: tx.Micros(), HeadSHA: d.HeadSHA, Checks: checks,
-		Otherwise: m.otherwise,
-	})
-	if err != nil || n == 0 {
+	if pr.State != Open { // a push, or the host, has told of the merge before
+		return pr, false, nil
+	}
+	if pr.HeadSHA != d.HeadSHA { // the head that was merged is kept, although a newer one has come
+		pr.HeadSHA, pr.Checks = d.HeadSHA, checks
+	}
+	pr.endMerged(m, d.DecidedBy, tx.Now)
+	if err := save(tx, pr); err != nil {
 		return pr, false, err
 	}
 	if err := s.Queue.Merged(tx, pr.ID, d.ID, m.sha); err != nil {
@@ -199,7 +202,7 @@ func (s *Service) applied(tx *db.Tx, d dueRow, m made) (pr row, recorded bool, e
 
 // notMerged records why the host did not carry out an order. The merge is tried again,
 // an agent repairs the head, or a person decides. again tells that the order stands.
-func (s *Service) notMerged(tx *db.Tx, d dueRow, tries int64, pr row, mergeErr error) (again bool, err error) {
+func (s *Service) notMerged(tx *db.Tx, d dueRow, tries int64, pr *row, mergeErr error) (again bool, err error) {
 	moved := errors.Is(mergeErr, codehost.ErrHeadMoved) || errors.Is(mergeErr, codehost.ErrNotFound)
 	conflict := errors.Is(mergeErr, codehost.ErrConflict)
 	why := whyNot(mergeErr)
@@ -215,7 +218,7 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, tries int64, pr row, mergeErr e
 	case conflict:
 		reason = "merge_conflict"
 		pr.Mergeable = "conflict"
-		if _, err := setClean.Exec(tx, pr.ID, pr.Mergeable, tx.Micros()); err != nil {
+		if err := save(tx, pr); err != nil {
 			return false, err
 		}
 	}
@@ -238,16 +241,17 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, tries int64, pr row, mergeErr e
 	if !conflict {
 		// A push was not reported yet, or the answer to a merge that was made got lost: the
 		// loop asks the host.
-		if _, err := lookAgain.Exec(tx, pr.ID); err != nil {
+		pr.FactsWant++
+		if err := save(tx, pr); err != nil {
 			return false, err
 		}
 		s.Hub.Notify(tx, event.PullTopic)
 	}
-	return false, s.move(tx, pr.ID)
+	return false, s.move(tx, pr)
 }
 
 // taskGoesOn tells the task of a pull request that it waits for checks again.
-func (s *Service) taskGoesOn(tx *db.Tx, pr row) error {
+func (s *Service) taskGoesOn(tx *db.Tx, pr *row) error {
 	if pr.TaskID == nil {
 		return nil
 	}

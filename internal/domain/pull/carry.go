@@ -65,7 +65,7 @@ func guarded(file string) bool {
 
 // setAside makes the open action of a pull request stale whose head moves to sha. carry is
 // carryLook if a decision of the pull request may hold for the new head.
-func (s *Service) setAside(tx *db.Tx, pr row) (carry string, err error) {
+func (s *Service) setAside(tx *db.Tx, pr *row) (carry string, err error) {
 	if err := s.ended(tx, pr, func() error {
 		_, err := setAsideAction.Exec(tx, pr.ID, tx.Micros())
 		return err
@@ -96,7 +96,7 @@ func lastPush(ctx context.Context, hosts *codehost.Hosts, r codehost.Repo, branc
 
 // judgeCarry decides, once the facts of a new head are known, whether the head takes a
 // decision over. If its checks have passed, the pull request goes on from here.
-func (s *Service) judgeCarry(tx *db.Tx, r repo.Ref, pr row, f facts, by *string) error {
+func (s *Service) judgeCarry(tx *db.Tx, r repo.Ref, pr *row, f facts, by *string) error {
 	if pr.Carry != carryLook {
 		return nil
 	}
@@ -131,23 +131,22 @@ func (s *Service) judgeCarry(tx *db.Tx, r repo.Ref, pr row, f facts, by *string)
 	if err != nil {
 		return err
 	}
-	_, err = setCarry.Exec(tx, pr.ID, pr.Carry)
-	return err
+	return save(tx, pr)
 }
 
 // notCarried leaves what was decided about an earlier head behind: somebody is asked about the
 // present one, or has ordered its merge.
-func notCarried(tx *db.Tx, pr row) error {
+func notCarried(tx *db.Tx, pr *row) error {
 	if pr.Carry == "" {
 		return nil
 	}
-	_, err := setCarry.Exec(tx, pr.ID, "")
-	return err
+	pr.Carry = ""
+	return save(tx, pr)
 }
 
 // endCarry has no head of a pull request take over what was decided before its end, or before
 // agents were told to leave it alone.
-func endCarry(tx *db.Tx, pr row) error {
+func endCarry(tx *db.Tx, pr *row) error {
 	if _, err := dropAside.Exec(tx, pr.ID); err != nil {
 		return err
 	}
@@ -155,14 +154,15 @@ func endCarry(tx *db.Tx, pr row) error {
 }
 
 // carry moves a decision to the present head of a pull request, if there is one to move.
-func (s *Service) carry(tx *db.Tx, pr row) error {
-	if _, err := setCarry.Exec(tx, pr.ID, ""); err != nil {
+func (s *Service) carry(tx *db.Tx, pr *row) error {
+	from := pr.Carry
+	if err := notCarried(tx, pr); err != nil {
 		return err
 	}
 	if _, open, err := openAction.Maybe(tx, pr.ID); err != nil || open {
 		return err
 	}
-	a, ok, err := asideByID.Maybe(tx, pr.ID, pr.Carry)
+	a, ok, err := asideByID.Maybe(tx, pr.ID, from)
 	if err != nil || !ok {
 		return err
 	}
@@ -176,12 +176,7 @@ func (s *Service) carry(tx *db.Tx, pr row) error {
 	if state == ActionApproved {
 		s.orders.Add(tx, a.ID, due.Entry{Account: tx.Account})
 	}
-	by, err := pushedBy.One(tx, pr.ID)
-	if err != nil {
-		return err
-	}
-	from := a.HeadSHA
-	if a.CarriedFrom != nil {
+	if from = a.HeadSHA; a.CarriedFrom != nil {
 		from = *a.CarriedFrom // the head that the person saw
 	}
 	s.Hub.Notify(tx, event.PullTopic)
@@ -192,5 +187,5 @@ func (s *Service) carry(tx *db.Tx, pr row) error {
 		}
 	}
 	return carriedEvent.Record(tx, about,
-		carriedData{Change: a.Change, From: from, PRID: pr.ID, PushedBy: by, To: pr.HeadSHA})
+		carriedData{Change: a.Change, From: from, PRID: pr.ID, PushedBy: pr.PushedBy, To: pr.HeadSHA})
 }

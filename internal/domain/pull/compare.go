@@ -31,7 +31,7 @@ func (s *Service) Compare(tx *db.Tx) (out []Difference, err error) {
 		return nil, err
 	}
 	for _, prID := range ids {
-		m, _, err := s.look(tx, prID)
+		m, _, err := s.look(tx, &row{ID: prID})
 		if err != nil {
 			return nil, err
 		}

@@ -87,7 +87,7 @@ func (s *Service) diff(ctx context.Context, in diffIn) (Diff, error) {
 	if err != nil {
 		return Diff{}, err
 	}
-	return s.diffOf(ctx, r.HostRepo(), pr, in.SinceSHA, unquoted(in.Path))
+	return s.diffOf(ctx, r.HostRepo(), &pr, in.SinceSHA, unquoted(in.Path))
 }
 
 // unquoted is the path in git of a path in an answer.
@@ -98,7 +98,7 @@ func unquoted(path string) string {
 	return path
 }
 
-func (s *Service) diffOf(ctx context.Context, r codehost.Repo, pr row, since, path string) (Diff, error) {
+func (s *Service) diffOf(ctx context.Context, r codehost.Repo, pr *row, since, path string) (Diff, error) {
 	d, err := s.changes(ctx, r, pr, since, path)
 	if err != nil {
 		return Diff{}, err
@@ -118,7 +118,7 @@ func (s *Service) diffOf(ctx context.Context, r codehost.Repo, pr row, since, pa
 // changes asks the code host for a diff. If the commits of a merged branch are gone, it
 // answers the diff of the merge. It fails with the reason commits_gone, and with a fault
 // on the field since_sha.
-func (s *Service) changes(ctx context.Context, r codehost.Repo, pr row, since, path string) (codehost.Diff, error) {
+func (s *Service) changes(ctx context.Context, r codehost.Repo, pr *row, since, path string) (codehost.Diff, error) {
 	host, err := s.Hosts.Of(r)
 	if err != nil {
 		return codehost.Diff{}, err

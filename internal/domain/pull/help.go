@@ -18,11 +18,11 @@ var asksHelp = []string{moves.NeedRearm, moves.NeedRetry, moves.NeedCheck, moves
 	moves.NeedPermission, moves.NeedBaseBranch}
 
 // help tells people that a pull request needs them from now on, or does not any more.
-func (s *Service) help(tx *db.Tx, m moving, needs string) error {
-	if needs == m.Needs {
+func (s *Service) help(tx *db.Tx, m moving, before, needs string) error {
+	if needs == before {
 		return nil
 	}
-	if slices.Contains(asksHelp, m.Needs) {
+	if slices.Contains(asksHelp, before) {
 		if err := SeenTo.Send(tx, Note{PRID: m.ID, Text: "It does not wait for that any more."}); err != nil {
 			return err
 		}

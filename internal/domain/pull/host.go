@@ -153,13 +153,15 @@ func (s *Service) opened(tx *db.Tx, c intent.Call[openArgs], at codehost.Pull, f
 	case failure != nil:
 		return nil
 	case pr.State != Opening: // the task was cancelled meanwhile
-		if _, err := setNumber.Exec(tx, numbered(tx, pr.ID, at)); err != nil {
+		pr.numbered(at)
+		if err := save(tx, pr); err != nil {
 			return err
 		}
-		pr.Number = at.Number
 		return s.closeThere(tx, c.Repo, pr)
 	}
-	if _, err := setOpened.Exec(tx, numbered(tx, pr.ID, at)); err != nil {
+	pr.State, pr.FactsWant = Open, pr.FactsWant+1
+	pr.numbered(at)
+	if err := save(tx, pr); err != nil {
 		return err
 	}
 	taskID := ""
@@ -170,18 +172,15 @@ func (s *Service) opened(tx *db.Tx, c intent.Call[openArgs], at codehost.Pull, f
 	if err := openedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, data); err != nil {
 		return err
 	}
-	pr.State, pr.Number = Open, at.Number
 	if at.HeadSHA != "" && at.HeadSHA != pr.HeadSHA {
 		return s.moveHead(tx, c.Repo, pr, at.HeadSHA)
 	}
 	return s.check(tx, c.Repo, pr)
 }
 
-// numbered are the fields that a host gives a pull request which it opens.
-func numbered(tx *db.Tx, prID string, at codehost.Pull) setNumberArgs {
-	return setNumberArgs{
-		ID: prID, Number: at.Number, HostURL: at.URL, HostAt: db.Micros(at.UpdatedAt), Author: at.Author.Login, Now: tx.Micros(),
-	}
+// numbered sets what a host gives a pull request which it opens.
+func (r *row) numbered(at codehost.Pull) {
+	r.Number, r.HostURL, r.HostAt, r.Author = at.Number, at.URL, db.Micros(at.UpdatedAt), at.Author.Login
 }
 
 // refusedWhy is the reason for which a pull request was closed that its host did not
@@ -194,7 +193,7 @@ func refusedWhy(err error) string {
 }
 
 // closeThere closes a pull request at its host, if that keeps pull requests.
-func (s *Service) closeThere(tx *db.Tx, r repo.Ref, pr row) error {
+func (s *Service) closeThere(tx *db.Tx, r repo.Ref, pr *row) error {
 	if !s.kept(r) || pr.Number <= 0 {
 		return nil
 	}
@@ -206,7 +205,7 @@ func (s *Service) closeThere(tx *db.Tx, r repo.Ref, pr row) error {
 
 // watched tells whether a pull request is looked after: each of an agent, and one of people
 // as the policy, its labels and its own switch say.
-func watched(r repo.Ref, pr row) bool {
+func watched(r repo.Ref, pr *row) bool {
 	if pr.AuthorKind == ByAgent || pr.Fork {
 		return pr.AuthorKind == ByAgent
 	}
@@ -219,31 +218,30 @@ func (s *Service) rewatch(tx *db.Tx, r repo.Ref, pr *row) error {
 	if pr.AuthorKind == ByAgent || pr.Fork {
 		return nil
 	}
-	wanted := watched(r, *pr)
+	wanted := watched(r, pr)
 	switch {
 	case wanted && pr.Babysit == BabysitOff:
-		if _, err := rearmPull.Exec(tx,
-			rearmPullArgs{ID: pr.ID, Babysit: BabysitWatching, Forgiven: pr.Forgiven, ArmedAt: tx.Micros()}); err != nil {
+		pr.arm(BabysitWatching, "", tx.Now)
+		if err := save(tx, pr); err != nil {
 			return err
 		}
-		pr.Babysit = BabysitWatching
-		return s.move(tx, pr.ID)
+		return s.move(tx, pr)
 	case !wanted && (pr.Babysit == BabysitWatching || pr.Babysit == BabysitSpent):
-		if _, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: BabysitOff, UpdatedAt: tx.Micros()}); err != nil {
+		pr.endRound(BabysitOff)
+		if err := save(tx, pr); err != nil {
 			return err
 		}
-		pr.Babysit = BabysitOff
-		if err := s.unask(tx, *pr); err != nil {
+		if err := s.unask(tx, pr); err != nil {
 			return err
 		}
-		return s.move(tx, pr.ID)
+		return s.move(tx, pr)
 	}
 	return nil
 }
 
 // mergedThere records a merge that the host tells of. One that the server has begun is
 // left to the answer of the host.
-func (s *Service) mergedThere(tx *db.Tx, pr row, p codehost.Pull, who string) error {
+func (s *Service) mergedThere(tx *db.Tx, pr *row, p codehost.Pull, who string) error {
 	a, open, err := openAction.Maybe(tx, pr.ID)
 	if err != nil {
 		return err
@@ -262,8 +260,10 @@ func (s *Service) mergedThere(tx *db.Tx, pr row, p codehost.Pull, who string) er
 
 // retarget records that somebody gave a pull request another base: what was asked about
 // it is of no use any more.
-func (s *Service) retarget(tx *db.Tx, pr row, base string) error {
-	if _, err := setBase.Exec(tx, pr.ID, base, tx.Micros()); err != nil {
+func (s *Service) retarget(tx *db.Tx, pr *row, base string) error {
+	pr.BaseRef, pr.FactsWant = base, pr.FactsWant+1
+	pr.LookedSHA, pr.Mergeable, pr.Would, pr.Had.V = "", "unknown", nil, []string{}
+	if err := save(tx, pr); err != nil {
 		return err
 	}
 	if err := s.endQuestions(tx, pr); err != nil {
@@ -307,7 +307,7 @@ func ByNumber(tx *db.Tx, repoID string, number int64) (prID string, ok bool, err
 func (s *Service) OfPull(prID string) string { return s.url(prID) }
 
 // address is where people find a pull request.
-func (s *Service) address(r row) string {
+func (s *Service) address(r *row) string {
 	if r.HostURL != "" {
 		return r.HostURL
 	}

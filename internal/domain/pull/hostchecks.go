@@ -32,12 +32,11 @@ func (s *Service) HostChecked(tx *db.Tx, e HostEnd) error {
 		if !ok || pr.State != Open || pr.HeadSHA != e.SHA {
 			continue
 		}
-		if e.Hold != pr.ChecksHold {
-			if _, err := setHold.Exec(tx, pr.ID, e.Hold, e.Why); err != nil {
-				return err
-			}
+		pr.ChecksHold = e.Hold
+		if err := s.setResults(tx, pr, judgement{own: pr.OwnChecks, host: host, why: e.Why}); err != nil {
+			return err
 		}
-		if err := s.judged(tx, pr, judgement{own: pr.OwnChecks, host: host, why: e.Why}); err != nil {
+		if err := s.move(tx, pr); err != nil {
 			return err
 		}
 	}

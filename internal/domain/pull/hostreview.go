@@ -224,7 +224,7 @@ func (s *Service) hostReviewed(tx *db.Tx, r repo.Ref, number int64, v codehost.R
 			}
 		}
 	}
-	if err := s.recount(tx, &pr); err != nil {
+	if err := s.recount(tx, pr); err != nil {
 		return err
 	}
 	if v.State == ReviewObjects {
@@ -238,7 +238,7 @@ func (s *Service) hostReviewed(tx *db.Tx, r repo.Ref, number int64, v codehost.R
 		if err := s.takeOrderBack(tx, pr, label); err != nil { // which may have been given here
 			return err
 		}
-		return s.move(tx, pr.ID)
+		return s.move(tx, pr)
 	}
 	return s.hostApproved(tx, pr, now.ID, label)
 }
@@ -262,7 +262,7 @@ func overtaken(tx *db.Tx, v insertHostReviewArgs) (bool, error) {
 }
 
 // mayCount tells whether a review of somebody who may write counts.
-func (s *Service) mayCount(tx *db.Tx, r repo.Ref, pr row, v codehost.Review, who Known) (string, error) {
+func (s *Service) mayCount(tx *db.Tx, r repo.Ref, pr *row, v codehost.Review, who Known) (string, error) {
 	switch {
 	case who.Barred:
 		return notAllowed, nil
@@ -286,7 +286,7 @@ func (s *Service) mayCount(tx *db.Tx, r repo.Ref, pr row, v codehost.Review, who
 
 // hostApproved has an approval answer the question about the head. Without a question the
 // approval stands until there would be one.
-func (s *Service) hostApproved(tx *db.Tx, pr row, reviewID, label string) error {
+func (s *Service) hostApproved(tx *db.Tx, pr *row, reviewID, label string) error {
 	a, open, err := openAction.Maybe(tx, pr.ID)
 	switch {
 	case err != nil:
@@ -298,11 +298,11 @@ func (s *Service) hostApproved(tx *db.Tx, pr row, reviewID, label string) error 
 		_, err := s.answerAs(tx, pr, a, ActionApproved, label)
 		return err
 	}
-	return s.move(tx, pr.ID)
+	return s.move(tx, pr)
 }
 
 // orderOf orders the merge of a head that somebody has approved at its host before.
-func (s *Service) orderOf(tx *db.Tx, pr row, by standingRow) error {
+func (s *Service) orderOf(tx *db.Tx, pr *row, by standingRow) error {
 	if err := s.order(tx, pr, by.Label); err != nil {
 		return err
 	}
@@ -352,15 +352,15 @@ func (s *Service) hostDismissed(ctx context.Context, r repo.Ref, number int64, v
 		if known.State == ReviewApproved {
 			return s.withdrawn(tx, pr, known)
 		}
-		if err := s.recount(tx, &pr); err != nil {
+		if err := s.recount(tx, pr); err != nil {
 			return err
 		}
-		return s.move(tx, pr.ID)
+		return s.move(tx, pr)
 	})
 }
 
 // withdrawn takes back an approval that is not carried out yet, and asks again.
-func (s *Service) withdrawn(tx *db.Tx, pr row, known hostReviewRow) error {
+func (s *Service) withdrawn(tx *db.Tx, pr *row, known hostReviewRow) error {
 	if known.ActionID == nil {
 		return nil
 	}
@@ -375,7 +375,7 @@ func (s *Service) withdrawn(tx *db.Tx, pr row, known hostReviewRow) error {
 	if err := staleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 		return err
 	}
-	return s.move(tx, pr.ID)
+	return s.move(tx, pr)
 }
 
 // recount counts the people whose last review requests changes.
@@ -386,8 +386,7 @@ func (s *Service) recount(tx *db.Tx, pr *row) error {
 	}
 	pr.Objections, pr.Remarks = n.All, n.Fresh
 	s.Hub.Notify(tx, event.PullTopic)
-	_, err = setObjections.Exec(tx, pr.ID, n.All, n.Fresh)
-	return err
+	return save(tx, pr)
 }
 
 // remarksRound is the round that answers reviews which request changes.
@@ -418,7 +417,6 @@ func (s *Service) remarksRound(tx *db.Tx, r repo.Ref, pr *row, round Round) (str
 		}
 		fmt.Fprintf(&all, "%s:\n\n%s\n\n", who, fenced(one.Text))
 	}
-	pr.RequestRounds++
 	round.answers = true
 	round.Title = fmt.Sprintf("Answer the reviewers of #%d", pr.Number)
 	round.Problem = fmt.Sprintf("People have reviewed commit %.12s on the branch %s (pull request #%d, %q), and request changes. Make the changes on "+

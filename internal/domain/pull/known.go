@@ -35,14 +35,10 @@ func rulesOf(r repo.Ref) moves.Rules {
 
 // factsOf reads all that the next step of a pull request depends on. It is the one place
 // that knows where each fact is stored.
-func (s *Service) factsOf(tx *db.Tx, r repo.Ref, pr row) (f moves.Facts, err error) {
+func (s *Service) factsOf(tx *db.Tx, r repo.Ref, pr *row) (f moves.Facts, err error) {
 	pr.plainFacts(r, &f)
-	known, err := factsRead.One(tx, pr.ID)
-	if err != nil {
-		return f, err
-	}
 	switch {
-	case known.FactsHave < known.FactsWant:
+	case pr.FactsHave < pr.FactsWant:
 		f.Known = moves.Unread
 	case pr.Mergeable == "unknown":
 		f.Known = moves.NoBase
@@ -73,7 +69,7 @@ func (s *Service) factsOf(tx *db.Tx, r repo.Ref, pr row) (f moves.Facts, err err
 
 // below is the task on whose work the head of a pull request was begun, while that is not
 // merged; "": there is none. Dropped tells that it never will be.
-func (s *Service) below(tx *db.Tx, pr row) (on string, dropped bool, err error) {
+func (s *Service) below(tx *db.Tx, pr *row) (on string, dropped bool, err error) {
 	if pr.TaskID == nil {
 		return "", false, nil
 	}
@@ -198,7 +194,7 @@ func (r row) roundFacts(tx *db.Tx, f *moves.Facts) {
 
 // askedFacts are those about the question, and the order, to merge the head.
 // dropped is the task below whose work was dropped; "": none was.
-func (s *Service) askedFacts(tx *db.Tx, at repo.Ref, pr row, dropped string, f *moves.Facts) error {
+func (s *Service) askedFacts(tx *db.Tx, at repo.Ref, pr *row, dropped string, f *moves.Facts) error {
 	f.Names, f.Question, f.Refused, f.Carry = moves.NamesNothing, moves.NoQuestion, moves.NeverRefused, moves.NoCarry
 	f.Yes, f.Act, f.Host = moves.NoYes, moves.NoAct, moves.HostAnswers
 	a, ok, err := lastAsked.Maybe(tx, pr.ID, pr.HeadSHA)
@@ -314,7 +310,7 @@ func (r row) otherFacts(tx *db.Tx, f *moves.Facts) error {
 }
 
 // placeFacts are those about the place of a head in a merge queue.
-func (s *Service) placeFacts(tx *db.Tx, at repo.Ref, pr row, f *moves.Facts) error {
+func (s *Service) placeFacts(tx *db.Tx, at repo.Ref, pr *row, f *moves.Facts) error {
 	f.Turn = moves.TurnFree
 	if f.Act.Is(moves.ActFailed) {
 		return nil // it has left the queue

@@ -42,7 +42,7 @@ func (y *yard) known(prID string) (f moves.Facts) {
 		if err != nil {
 			return err
 		}
-		f, err = y.factsOf(tx, r, pr)
+		f, err = y.factsOf(tx, r, &pr)
 		return err
 	})
 	return f

@@ -27,8 +27,8 @@ func (s *Service) NoteLeftOut(tx *db.Tx, prID string, left []protocol.LeftOut) e
 			all = append(all, old)
 		}
 	}
-	_, err = setLeftOut.Exec(tx, prID, db.JSON[[]protocol.LeftOut]{V: all[:min(len(all), mostLeftOut)]})
-	return err
+	pr.LeftOut = &db.JSON[[]protocol.LeftOut]{V: all[:min(len(all), mostLeftOut)]}
+	return save(tx, pr)
 }
 
 // leftOut is what is said of that, never nil.

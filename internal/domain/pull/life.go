@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
@@ -28,7 +29,7 @@ const (
 // pull request of the branch gets a new head. The pull requests that the push may have
 // merged, closed or brought into conflict are marked: Loop asks the code host.
 func (s *Service) OnPush(tx *db.Tx, r repo.Ref, branch, newSHA, by string) error {
-	n, err := baseMoved.Exec(tx, baseMovedArgs{AccountID: tx.Account, RepoID: r.ID, BaseRef: branch, PushedBy: new(by)})
+	n, err := lookAtAll.Exec(tx, lookAtAllArgs{RepoID: r.ID, BaseRef: branch, PushedBy: &by})
 	if err != nil {
 		return err
 	}
@@ -56,12 +57,11 @@ func (s *Service) pushed(tx *db.Tx, r repo.Ref, prID, newSHA, by string) error {
 	if err != nil || !ok || pr.State != Open || pr.HeadSHA == newSHA {
 		return err
 	}
-	if _, err := headMoved.Exec(tx, pr.ID, by); err != nil {
-		return err
-	}
 	s.Hub.Notify(tx, event.PullTopic)
-	if newSHA == codehost.ZeroSHA {
-		return nil // the pull request keeps its last head
+	pr.PushedBy = &by
+	if newSHA == codehost.ZeroSHA { // the pull request keeps its last head
+		pr.FactsWant++
+		return save(tx, pr)
 	}
 	return s.moveHead(tx, r, pr, newSHA)
 }
@@ -77,7 +77,7 @@ func by(tx *db.Tx) string {
 // Recheck marks all open pull requests of a repository, so that Loop reads their facts
 // again: a push may have gone unnoticed.
 func (s *Service) Recheck(tx *db.Tx, repoID string) error {
-	_, err := recheck.Exec(tx, repoID)
+	_, err := lookAtAll.Exec(tx, lookAtAllArgs{RepoID: repoID})
 	s.Hub.Notify(tx, event.PullTopic)
 	return err
 }
@@ -97,13 +97,17 @@ func (s *Service) reopen(tx *db.Tx, r repo.Ref, branch, sha, by string) error {
 }
 
 // reopenRow opens a locked pull request again, unless its task has gone on without it.
-func (s *Service) reopenRow(tx *db.Tx, r repo.Ref, pr row, sha, by string) error {
+func (s *Service) reopenRow(tx *db.Tx, r repo.Ref, pr *row, sha, by string) error {
 	if pr.TaskID != nil {
 		if reopened, err := s.Tasks.Reopen(tx, *pr.TaskID, pr.ID); err != nil || !reopened {
 			return err
 		}
 	}
-	if _, err := setReopened.Exec(tx, pr.ID, by, tx.Micros()); err != nil {
+	pr.State, pr.ClosedWhy, pr.ClosedBy, pr.ClosedAt, pr.AbandonedAt, pr.PushedBy = Open, "", nil, nil, nil, &by
+	if pr.Babysit = BabysitWatching; !watched(r, pr) { // the policy may be another one than when it was closed
+		pr.endRound(BabysitOff)
+	}
+	if err := save(tx, pr); err != nil {
 		return err
 	}
 	if err := s.endQuestions(tx, pr); err != nil {
@@ -112,12 +116,6 @@ func (s *Service) reopenRow(tx *db.Tx, r repo.Ref, pr row, sha, by string) error
 	data := reopenedData{By: by, HeadSHA: sha, Number: pr.Number}
 	if err := reopenedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID}, data); err != nil {
 		return err
-	}
-	if pr.State, pr.Babysit = Open, BabysitWatching; !watched(r, pr) { // the policy may be another one than when it was closed
-		if _, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: BabysitOff, UpdatedAt: tx.Micros()}); err != nil {
-			return err
-		}
-		pr.Babysit = BabysitOff
 	}
 	return s.moveHead(tx, r, pr, sha)
 }
@@ -139,7 +137,8 @@ func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
 	if pr.State != Open {
 		return nil
 	}
-	if _, err := setAbandoned.Exec(tx, pr.ID, tx.Micros()); err != nil {
+	pr.AbandonedAt, pr.Babysit, pr.Needs, pr.NeedsAt = &tx.Now, BabysitOff, "", nil
+	if err := save(tx, pr); err != nil {
 		return err
 	}
 	if err := endCarry(tx, pr); err != nil {
@@ -163,18 +162,23 @@ func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
 		}
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	if err := s.move(tx, pr.ID); err != nil {
+	if err := s.move(tx, pr); err != nil {
 		return err
 	}
-	if pr, err = byID.One(tx, tx.Account, pr.ID); err != nil || pr.State != Open {
-		return err
+	if pr.State != Open {
+		return nil
 	}
 	return s.over(tx, pr, "The task was cancelled.")
 }
 
 // close ends a locked, open pull request that is not merged.
-func (s *Service) close(tx *db.Tx, pr row, why, by string) error {
-	if n, err := setClosed.Exec(tx, setClosedArgs{ID: pr.ID, ClosedWhy: why, ClosedBy: by, ClosedAt: tx.Micros()}); err != nil || n == 0 {
+func (s *Service) close(tx *db.Tx, pr *row, why, by string) error {
+	if pr.State != Open && pr.State != Opening { // it has ended otherwise, and that stays
+		return nil
+	}
+	pr.State, pr.Babysit, pr.Needs, pr.NeedsAt = Closed, BabysitOff, "", nil
+	pr.ClosedWhy, pr.ClosedBy, pr.ClosedAt = why, &by, &tx.Now
+	if err := save(tx, pr); err != nil {
 		return err
 	}
 	if err := errors.Join(s.endQuestions(tx, pr), endCarry(tx, pr)); err != nil {
@@ -209,17 +213,19 @@ var closedWords = map[string]string{
 
 // over does what follows the end of a pull request, or of the care for one that is kept:
 // Loop stops its checks and rounds, and escalations about it are resolved with the note.
-func (s *Service) over(tx *db.Tx, pr row, note string) error {
+func (s *Service) over(tx *db.Tx, pr *row, note string) error {
 	s.Hub.Notify(tx, event.PullTopic)
 	return SeenTo.Send(tx, Note{PRID: pr.ID, Text: note})
 }
 
 // mergedByHand records that a push brought the head of a pull request into its
 // base.
-func (s *Service) mergedByHand(tx *db.Tx, pr row, mergeSHA, by string) error {
-	if n, err := setMerged.Exec(tx, setMergedArgs{
-		ID: pr.ID, MergeSHA: mergeSHA, MergedBy: new(by), MergedAt: tx.Micros(), HeadSHA: pr.HeadSHA, Checks: pr.Checks,
-	}); err != nil || n == 0 {
+func (s *Service) mergedByHand(tx *db.Tx, pr *row, mergeSHA, by string) error {
+	if pr.State != Open { // the answer to our own merge has told of it before
+		return nil
+	}
+	pr.endMerged(made{sha: mergeSHA}, &by, tx.Now)
+	if err := save(tx, pr); err != nil {
 		return err
 	}
 	if err := s.endQuestions(tx, pr); err != nil {
@@ -228,9 +234,15 @@ func (s *Service) mergedByHand(tx *db.Tx, pr row, mergeSHA, by string) error {
 	return s.announceMerge(tx, pr, pr.HeadSHA, mergeSHA, &by)
 }
 
+// endMerged is the end of a pull request that was merged.
+func (r *row) endMerged(m made, by *string, now time.Time) {
+	r.State, r.Babysit, r.Mergeable, r.Needs, r.NeedsAt = Merged, BabysitDone, "clean", "", nil
+	r.MergeSHA, r.MergedBy, r.MergedAt, r.Otherwise, r.Would = &m.sha, by, &now, m.otherwise, nil
+}
+
 // announceMerge records the event of a merge, and moves on the task of the pull request
 // and the work that was begun on top of it. by is the label of the actor who merged.
-func (s *Service) announceMerge(tx *db.Tx, pr row, headSHA, mergeSHA string, by *string) error {
+func (s *Service) announceMerge(tx *db.Tx, pr *row, headSHA, mergeSHA string, by *string) error {
 	var plan *string
 	if pr.TaskID != nil {
 		var err error
@@ -245,8 +257,7 @@ func (s *Service) announceMerge(tx *db.Tx, pr row, headSHA, mergeSHA string, by 
 	if err != nil {
 		return err
 	}
-	if _, err := baseMoved.Exec(tx,
-		baseMovedArgs{AccountID: tx.Account, RepoID: pr.RepoID, BaseRef: pr.BaseRef, PushedBy: by}); err != nil {
+	if _, err := lookAtAll.Exec(tx, lookAtAllArgs{RepoID: pr.RepoID, BaseRef: pr.BaseRef, PushedBy: by}); err != nil {
 		return err
 	}
 	if err := s.over(tx, pr, "The pull request was merged."); err != nil || pr.TaskID == nil {
@@ -396,16 +407,10 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		if begun, err := s.mergeBegun(tx, pr); err != nil || begun && (f.merge != "" || f.gone) {
 			return err // its end marks the pull request again
 		}
-		again := "" // what is asked does not name what the merge would bring back
-		if f.would != nil && !reflect.DeepEqual(f.would.V.Back, pr.backOf()) {
-			again = "yes"
-		}
-		if _, err := setFacts.Exec(tx, setFactsArgs{
-			ID: pr.ID, FactsHave: d.FactsWant, BaseSHA: f.base, Patch: f.patch, Mergeable: f.mergeable,
-			Change: f.change, MergeBase: f.mergeBase, MergeBases: int64(f.mergeBases),
-			Files: int64(len(f.paths)), Added: int64(f.added), Deleted: int64(f.deleted),
-			Unwanted: f.unwanted, Would: f.would, Had: db.JSON[[]string]{V: f.had}, Again: again,
-		}); err != nil {
+		conflicted := pr.Mergeable == "conflict"
+		pr.FactsHave = d.FactsWant
+		pr.learn(f)
+		if err := save(tx, pr); err != nil {
 			return err
 		}
 		if _, err := knowAction.Exec(tx, pr.ID, pr.HeadSHA); err != nil {
@@ -426,21 +431,30 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		if err := s.headKnown(tx, r, pr, f); err != nil {
 			return err
 		}
-		now, err := byID.One(tx, tx.Account, pr.ID)
-		if err != nil {
+		if err := s.judgeCarry(tx, r, pr, f, d.PushedBy); err != nil {
 			return err
 		}
-		if err := s.judgeCarry(tx, r, now, f, d.PushedBy); err != nil {
+		if err := s.move(tx, pr); err != nil {
 			return err
 		}
-		if err := s.move(tx, pr.ID); err != nil {
-			return err
-		}
-		if unknown || f.mergeable != "conflict" || pr.Mergeable == "conflict" || pr.AbandonedAt != nil {
+		if unknown || f.mergeable != "conflict" || conflicted || pr.AbandonedAt != nil {
 			return nil
 		}
 		return conflictEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, conflictData{BaseSHA: f.base, HeadSHA: pr.HeadSHA})
 	})
+}
+
+// learn sets what git has answered.
+func (r *row) learn(f facts) {
+	if r.Unreadable = false; f.base == "" {
+		return
+	}
+	if f.would != nil && !reflect.DeepEqual(f.would.V.Back, r.backOf()) {
+		r.LookedSHA = "" // what is asked does not name what the merge would bring back
+	}
+	r.BaseSHA, r.PatchID, r.Change, r.MergeBase, r.MergeBases = f.base, f.patch, f.change, f.mergeBase, int64(f.mergeBases)
+	r.ChangedFiles, r.AddedLines, r.DeletedLines = new(int64(len(f.paths))), new(int64(f.added)), new(int64(f.deleted))
+	r.Unwanted, r.Mergeable, r.Would, r.Had.V = f.unwanted, f.mergeable, f.would, f.had
 }
 
 // notRead notes that the host of a pull request does not let its branches be read. It is asked
@@ -454,10 +468,11 @@ func (s *Service) notRead(ctx context.Context, d factsRow) error {
 		if err != nil || !ok || pr.State != Open || pr.HeadSHA != d.HeadSHA {
 			return err
 		}
-		if _, err := setUnreadable.Exec(tx, pr.ID); err != nil {
+		pr.Unreadable = true
+		if err := save(tx, pr); err != nil {
 			return err
 		}
-		return s.move(tx, pr.ID)
+		return s.move(tx, pr)
 	})
 }
 

@@ -164,7 +164,7 @@ func (a actionRow) covers(p *Protected) bool {
 
 // askAbout asks a person about protected changes, unless the open action of the head
 // covers them. The new question replaces the open action. The pull request is locked.
-func (s *Service) askAbout(tx *db.Tx, pr row, p *Protected) error {
+func (s *Service) askAbout(tx *db.Tx, pr *row, p *Protected) error {
 	a, open, err := openAction.Maybe(tx, pr.ID)
 	if err != nil || open && a.covers(p) {
 		return err
@@ -178,7 +178,7 @@ func (s *Service) askAbout(tx *db.Tx, pr row, p *Protected) error {
 }
 
 // question asks a person about a head.
-func (s *Service) question(tx *db.Tx, pr row, p *Protected) error {
+func (s *Service) question(tx *db.Tx, pr *row, p *Protected) error {
 	below, over, err := s.below(tx, pr)
 	if err != nil {
 		return err
@@ -241,7 +241,8 @@ func (s *Service) lookAtHead(ctx context.Context, d unlookedRow) error {
 		if err != nil || !ok || pr.State != Open || pr.HeadSHA != d.HeadSHA || !passed(pr.Checks) || pr.AbandonedAt != nil {
 			return err
 		}
-		if _, err := setLooked.Exec(tx, pr.ID, pr.HeadSHA); err != nil {
+		pr.LookedSHA = pr.HeadSHA
+		if err := save(tx, pr); err != nil {
 			return err
 		}
 		if gone || l.protected == nil || pr.Watch == WatchOff {
@@ -250,7 +251,7 @@ func (s *Service) lookAtHead(ctx context.Context, d unlookedRow) error {
 		if err := s.askAbout(tx, pr, l.protected); err != nil {
 			return err
 		}
-		if err := s.move(tx, pr.ID); err != nil {
+		if err := s.move(tx, pr); err != nil {
 			return err
 		}
 		return tellTried(tx, pr.ID)

@@ -69,16 +69,17 @@ func (s *Service) lapse(ctx context.Context, e dueRow) error {
 				return err
 			}
 		}
-		return s.move(tx, pr.ID)
+		return s.move(tx, pr)
 	})
 }
 
 // moveDue moves a pull request on that the clock moves.
 func (s *Service) moveDue(ctx context.Context, d found) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		if _, ok, err := lock(tx, d.ID); err != nil || !ok {
+		pr, ok, err := lock(tx, d.ID)
+		if err != nil || !ok {
 			return err
 		}
-		return s.move(tx, d.ID)
+		return s.move(tx, pr)
 	})
 }

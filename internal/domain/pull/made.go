@@ -83,7 +83,7 @@ func (s *Service) treeAt(ctx context.Context, r repo.Ref, a attempt, base string
 }
 
 // alarm tells that the merge of a pull request is not the one that was tried.
-func (s *Service) alarm(tx *db.Tx, pr row, headSHA string, m made) error {
+func (s *Service) alarm(tx *db.Tx, pr *row, headSHA string, m made) error {
 	s.Logger.WarnContext(tx.Context(), "a merge is not the one that was tried", slog.String("pr", pr.ID), slog.String("merge", m.sha))
 	data := otherwiseData{HeadSHA: headSHA, MergeSHA: m.sha, PRID: pr.ID, Why: m.otherwise}
 	if err := otherwiseEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, data); err != nil {
@@ -118,7 +118,12 @@ func (s *Service) compareQueued(ctx context.Context, r repo.Ref, p codehost.Pull
 		return nil
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		if n, err := setOtherwise.Exec(tx, pr.ID, m.otherwise); err != nil || n == 0 {
+		pr, ok, err := lock(tx, pr.ID)
+		if err != nil || !ok || pr.Otherwise != "" { // told once
+			return err
+		}
+		pr.Otherwise = m.otherwise
+		if err := save(tx, pr); err != nil {
 			return err
 		}
 		return s.alarm(tx, pr, pr.HeadSHA, m)

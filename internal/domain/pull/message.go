@@ -20,7 +20,7 @@ type Signers struct {
 
 // message is the body of a merge commit: the first paragraph of the report, and the
 // Signers.
-func (s *Service) message(ctx context.Context, pr row, d dueRow) (string, error) {
+func (s *Service) message(ctx context.Context, pr *row, d dueRow) (string, error) {
 	var who Signers
 	var report string
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {

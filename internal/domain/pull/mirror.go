@@ -158,18 +158,17 @@ func (s *Service) add(tx *db.Tx, r repo.Ref, p codehost.Pull) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.note(tx, prID, p); err != nil {
+	pr, _, err := read(tx, prID)
+	if err != nil {
+		return err
+	}
+	pr.FactsWant++
+	pr.noted(p)
+	if err := saveWith(tx, pr, &p.Body); err != nil {
 		return err
 	}
 	data := openedData{HeadSHA: p.HeadSHA, Number: p.Number}
 	if err := openedEvent.Record(tx, event.Subject{ID: prID, RepoID: r.ID}, data); err != nil {
-		return err
-	}
-	pr, err := byID.One(tx, tx.Account, prID)
-	if err != nil {
-		return err
-	}
-	if _, err := lookAgain.Exec(tx, prID); err != nil {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
@@ -185,27 +184,24 @@ func headRef(p codehost.Pull) string {
 	return p.HeadRef
 }
 
-// note records the fields of a pull request that decide nothing.
-func (s *Service) note(tx *db.Tx, prID string, p codehost.Pull) error {
-	labels := slices.Clone(p.Labels)
-	if labels == nil {
-		labels = []string{}
+// noted sets the fields of a pull request that decide nothing.
+func (r *row) noted(p codehost.Pull) {
+	r.Title, r.HostURL, r.HostAt, r.Author, r.Draft, r.Fork = p.Title, p.URL, db.Micros(p.UpdatedAt), p.Author.Login, p.Draft, p.Fork
+	if r.Labels.V = slices.Clone(p.Labels); r.Labels.V == nil {
+		r.Labels.V = []string{}
 	}
-	_, err := setMirror.Exec(tx, setMirrorArgs{
-		ID: prID, Title: p.Title, Body: p.Body, HostURL: p.URL, HostAt: db.Micros(p.UpdatedAt), Author: p.Author.Login,
-		Draft: p.Draft, Fork: p.Fork, Labels: db.JSON[[]string]{V: labels},
-	})
-	return err
 }
 
 // mirror brings a locked pull request up to what its host says.
-func (s *Service) mirror(tx *db.Tx, r repo.Ref, pr row, e codehost.PullChanged) error {
+func (s *Service) mirror(tx *db.Tx, r repo.Ref, pr *row, e codehost.PullChanged) error {
 	p, who := e.Pull, HostLabel(e.By)
-	if err := s.note(tx, pr.ID, p); err != nil {
+	wasDraft := pr.Draft
+	if pr.noted(p); wasDraft && !p.Draft && p.Open && pr.State == Open {
+		pr.FactsWant++ // its review is begun once its facts are read
+	}
+	if err := saveWith(tx, pr, &p.Body); err != nil {
 		return err
 	}
-	wasDraft := pr.Draft
-	pr.Draft, pr.Labels.V = p.Draft, p.Labels
 	switch {
 	case p.Merged && pr.State == Open:
 		return s.mergedThere(tx, pr, p, who)
@@ -220,25 +216,17 @@ func (s *Service) mirror(tx *db.Tx, r repo.Ref, pr row, e codehost.PullChanged) 
 		if err := s.retarget(tx, pr, p.BaseRef); err != nil {
 			return err
 		}
-		pr.BaseRef = p.BaseRef
 	}
 	if p.HeadSHA != pr.HeadSHA {
-		if _, err := headMoved.Exec(tx, pr.ID, who); err != nil {
-			return err
-		}
+		pr.PushedBy = &who
 		s.Hub.Notify(tx, event.PullTopic)
 		return s.moveHead(tx, r, pr, p.HeadSHA)
 	}
 	if e.Action == codehost.ActionDequeued {
 		return s.Queue.Expelled(tx, r, pr.ID, e.Exit, e.Says)
 	}
-	if err := s.rewatch(tx, r, &pr); err != nil {
+	if err := s.rewatch(tx, r, pr); err != nil {
 		return err
 	}
-	if wasDraft && !p.Draft { // its review is begun once its facts are read
-		if _, err := lookAgain.Exec(tx, pr.ID); err != nil {
-			return err
-		}
-	}
-	return s.move(tx, pr.ID)
+	return s.move(tx, pr)
 }

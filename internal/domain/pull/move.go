@@ -3,6 +3,7 @@ package pull
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
@@ -22,10 +23,10 @@ const mostMoves = 12
 const moveSoon = 1
 
 // move takes the next steps of a locked pull request, until something outside of the
-// transaction is to happen. It says then what is waited for.
-func (s *Service) move(tx *db.Tx, prID string) error {
+// transaction is to happen. It says then what is waited for, and leaves the row as it is by then.
+func (s *Service) move(tx *db.Tx, pr *row) error {
 	for range mostMoves {
-		m, ok, err := s.look(tx, prID)
+		m, ok, err := s.look(tx, pr)
 		if err != nil || !ok {
 			return err
 		}
@@ -37,20 +38,21 @@ func (s *Service) move(tx *db.Tx, prID string) error {
 		}
 		return s.rest(tx, m)
 	}
-	return fmt.Errorf("the steps of pull request %s do not end", prID)
+	return fmt.Errorf("the steps of pull request %s do not end", pr.ID)
 }
 
 // moving is a pull request with what its next step depends on.
 type moving struct {
-	row
+	*row
 	repo  repo.Ref
 	facts moves.Facts
 	step  moves.Step
 }
 
-// look reads a pull request and its next step; false if there is no such pull request.
-func (s *Service) look(tx *db.Tx, prID string) (m moving, ok bool, err error) {
-	if m.row, ok, err = byID.Maybe(tx, tx.Account, prID); err != nil || !ok {
+// look reads the row of a pull request anew, and its next step; false if there is none of its id.
+func (s *Service) look(tx *db.Tx, pr *row) (m moving, ok bool, err error) {
+	m.row = pr
+	if *pr, ok, err = byID.Maybe(tx, tx.Account, pr.ID); err != nil || !ok {
 		return m, false, err
 	}
 	if m.repo, _, err = repo.ByID(tx, m.RepoID); err != nil {
@@ -138,7 +140,7 @@ func isOrdered(s moves.Step) bool {
 
 // askMerge asks a person about the merge of a head, in place of what was asked or ordered
 // before; false if it is asked already.
-func (s *Service) askMerge(tx *db.Tx, pr row) (bool, error) {
+func (s *Service) askMerge(tx *db.Tx, pr *row) (bool, error) {
 	a, open, err := openAction.Maybe(tx, pr.ID)
 	if err != nil {
 		return false, err
@@ -155,14 +157,15 @@ func (s *Service) askMerge(tx *db.Tx, pr row) (bool, error) {
 	if last.Protected != nil {
 		return true, s.question(tx, pr, &last.Protected.V)
 	}
-	if _, err := setLooked.Exec(tx, pr.ID, ""); err != nil {
+	pr.LookedSHA = ""
+	if err := save(tx, pr); err != nil {
 		return false, err
 	}
 	return true, s.question(tx, pr, nil)
 }
 
 // replace ends an open action that another one takes the place of.
-func (s *Service) replace(tx *db.Tx, pr row, a actionRow) error {
+func (s *Service) replace(tx *db.Tx, pr *row, a actionRow) error {
 	if n, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil || n == 0 {
 		return err
 	}
@@ -171,7 +174,7 @@ func (s *Service) replace(tx *db.Tx, pr row, a actionRow) error {
 }
 
 // endQuestions ends all that is asked, or ordered, about a pull request.
-func (s *Service) endQuestions(tx *db.Tx, pr row) error {
+func (s *Service) endQuestions(tx *db.Tx, pr *row) error {
 	return s.ended(tx, pr, func() error {
 		_, err := staleActions.Exec(tx, pr.ID, tx.Micros())
 		return err
@@ -180,7 +183,7 @@ func (s *Service) endQuestions(tx *db.Tx, pr row) error {
 
 // ended records the end of all that is asked, or ordered, about a pull request, which end
 // makes stale.
-func (s *Service) ended(tx *db.Tx, pr row, end func() error) error {
+func (s *Service) ended(tx *db.Tx, pr *row, end func() error) error {
 	open, err := openAll.All(tx, pr.ID)
 	if err != nil || len(open) == 0 {
 		return err
@@ -251,6 +254,24 @@ func (m moving) unordered() string {
 	return toldAwaitsReview
 }
 
+// rests sets what a pull request waits for, and since when. full tells that it waits for room in the
+// queue of its account.
+func (r *row) rests(needs string, full bool, now time.Time) {
+	switch {
+	case needs == "":
+		r.NeedsAt = nil
+	case needs != r.Needs:
+		r.NeedsAt = &now
+	}
+	r.Needs = needs
+	switch {
+	case !full:
+		r.SeatSince = nil
+	case r.SeatSince == nil:
+		r.SeatSince = &now
+	}
+}
+
 // rest says what a pull request waits for: the reason why a person is needed, when the
 // clock moves it on, and what its task, and people, are told of that.
 func (s *Service) rest(tx *db.Tx, m moving) error {
@@ -286,14 +307,16 @@ func (s *Service) rest(tx *db.Tx, m moving) error {
 	if needs == m.Needs && told == m.Told && at == m.MoveAt && full == (m.SeatSince != nil) {
 		return nil
 	}
-	now := restArgs{ID: m.ID, Needs: needs, Told: told, MoveAt: at, Now: tx.Micros(), Full: full}
-	if _, err := setRest.Exec(tx, now); err != nil {
+	neededBefore, toldBefore := m.Needs, m.Told
+	m.rests(needs, full, tx.Now)
+	m.Told, m.MoveAt = told, at
+	if err := save(tx, m.row); err != nil {
 		return err
 	}
-	if err := s.help(tx, m, needs); err != nil {
+	if err := s.help(tx, m, neededBefore, needs); err != nil {
 		return err
 	}
-	if told == m.Told && !(told == toldStuck && needs != m.Needs) || m.TaskID == nil {
+	if told == toldBefore && !(told == toldStuck && needs != neededBefore) || m.TaskID == nil {
 		return nil
 	}
 	p := Progress{TaskID: *m.TaskID, PRID: m.ID}
@@ -305,7 +328,7 @@ func (s *Service) rest(tx *db.Tx, m moving) error {
 	case toldMergeable:
 		return TaskMergeable.Send(tx, p)
 	}
-	if m.Told == toldMergeable {
+	if toldBefore == toldMergeable {
 		signal := TaskAwaits
 		if m.unordered() == toldAwaitsReview {
 			signal = TaskAwaitsReview

@@ -155,7 +155,7 @@ func NeedsOf(tx *db.Tx, prIDs []string) (map[string]Need, error) {
 const byPolicy = "policy"
 
 // order orders the merge of a head.
-func (s *Service) order(tx *db.Tx, pr row, by string) error {
+func (s *Service) order(tx *db.Tx, pr *row, by string) error {
 	actionID := id.New()
 	n, err := insertAction.Exec(tx, insertActionArgs{
 		ID: actionID, AccountID: tx.Account, PRID: pr.ID, Kind: "merge", HeadSHA: pr.HeadSHA, State: ActionApproved,
@@ -175,7 +175,7 @@ func (s *Service) order(tx *db.Tx, pr row, by string) error {
 		err = approvedEvent.Record(tx, about, approvedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID})
 	}
 	if err == nil {
-		err = errors.Join(s.settle(tx, &pr, by), s.grace(tx, pr, actionID, by))
+		err = errors.Join(s.settle(tx, pr, by), s.grace(tx, pr, actionID, by))
 	}
 	s.Hub.Notify(tx, event.PullTopic)
 	return err
@@ -183,7 +183,7 @@ func (s *Service) order(tx *db.Tx, pr row, by string) error {
 
 // atHead locks an open pull request for a decision about a head. It fails with
 // fault.NotFound, and with the reasons pr_not_open and head_moved.
-func atHead(tx *db.Tx, prID, headSHA string) (row, error) {
+func atHead(tx *db.Tx, prID, headSHA string) (*row, error) {
 	pr, ok, err := lock(tx, prID)
 	switch {
 	case err != nil:
@@ -205,7 +205,7 @@ func movedTo(head string) *fault.Error {
 
 // atGreenHead is atHead for a decision that needs a head with passed checks. The caller
 // takes over a pull request that was kept although its task was cancelled.
-func atGreenHead(tx *db.Tx, prID, headSHA string) (row, error) {
+func atGreenHead(tx *db.Tx, prID, headSHA string) (*row, error) {
 	pr, err := atHead(tx, prID, headSHA)
 	if err != nil {
 		return pr, err
@@ -216,9 +216,7 @@ func atGreenHead(tx *db.Tx, prID, headSHA string) (row, error) {
 	if pr.AbandonedAt == nil {
 		return pr, nil
 	}
-	pr.AbandonedAt = nil
-	_, err = adopt.Exec(tx, pr.ID)
-	return pr, err
+	return pr, adopt(tx, pr)
 }
 
 // decide answers the question about a head. It fails with head_moved if the head of the
@@ -259,12 +257,12 @@ func (in decideIn) means(a actionRow, state string) error {
 }
 
 // answer records the answer to an open question.
-func (s *Service) answer(tx *db.Tx, pr row, a actionRow, state string) (actionRow, error) {
+func (s *Service) answer(tx *db.Tx, pr *row, a actionRow, state string) (actionRow, error) {
 	return s.answerAs(tx, pr, a, state, policy.From(tx.Context()).Label())
 }
 
 // answerAs is answer for the actor with a label.
-func (s *Service) answerAs(tx *db.Tx, pr row, a actionRow, state, by string) (actionRow, error) {
+func (s *Service) answerAs(tx *db.Tx, pr *row, a actionRow, state, by string) (actionRow, error) {
 	if _, err := decideAction.Exec(tx, decideActionArgs{ID: a.ID, State: state, DecidedBy: by, DecidedAt: tx.Micros()}); err != nil {
 		return actionRow{}, err
 	}
@@ -274,17 +272,17 @@ func (s *Service) answerAs(tx *db.Tx, pr row, a actionRow, state, by string) (ac
 		if err := approvedEvent.Record(tx, about, approvedData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 			return a, err
 		}
-		if err := errors.Join(s.settle(tx, &pr, by), s.grace(tx, pr, a.ID, by)); err != nil {
+		if err := errors.Join(s.settle(tx, pr, by), s.grace(tx, pr, a.ID, by)); err != nil {
 			return a, err
 		}
 		s.Hub.Notify(tx, event.PullTopic)
-		return a, s.move(tx, pr.ID)
+		return a, s.move(tx, pr)
 	}
 	if err := skippedEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 		return a, err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	return a, s.move(tx, pr.ID)
+	return a, s.move(tx, pr)
 }
 
 type decideIn struct {
@@ -322,13 +320,14 @@ func (s *Service) askAgain(ctx context.Context, in decideIn) (Decision, error) {
 				return a, err
 			}
 		}
-		if _, err := setLooked.Exec(tx, pr.ID, ""); err != nil {
+		pr.LookedSHA = ""
+		if err := save(tx, pr); err != nil {
 			return actionRow{}, err
 		}
 		if err := s.question(tx, pr, nil); err != nil {
 			return actionRow{}, err
 		}
-		if err := s.move(tx, pr.ID); err != nil {
+		if err := s.move(tx, pr); err != nil {
 			return actionRow{}, err
 		}
 		return openAction.One(tx, pr.ID)
@@ -336,7 +335,7 @@ func (s *Service) askAgain(ctx context.Context, in decideIn) (Decision, error) {
 }
 
 // expired ends a question that was not answered in time; false if it has ended already.
-func (s *Service) expired(tx *db.Tx, pr row, actionID, headSHA string) (bool, error) {
+func (s *Service) expired(tx *db.Tx, pr *row, actionID, headSHA string) (bool, error) {
 	if n, err := endExpired.Exec(tx, actionID, tx.Micros()); err != nil || n == 0 {
 		return false, err
 	}
@@ -367,7 +366,7 @@ func (s *Service) merge(ctx context.Context, in decideIn) (Decision, error) {
 		if err := s.order(tx, pr, policy.From(ctx).Label()); err != nil {
 			return actionRow{}, err
 		}
-		if err := s.move(tx, pr.ID); err != nil {
+		if err := s.move(tx, pr); err != nil {
 			return actionRow{}, err
 		}
 		return openAction.One(tx, pr.ID)

@@ -133,7 +133,7 @@ func (r sizeRow) size() *Size {
 
 func (s *Service) wire(r row, pending map[string]actionRow, places map[string]QueuePlace) Request {
 	out := Request{
-		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: max(r.Number, 0), Title: r.Title, URL: s.address(r), State: r.State,
+		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: max(r.Number, 0), Title: r.Title, URL: s.address(&r), State: r.State,
 		Draft: r.Draft, Fork: r.Fork, Labels: r.Labels.V,
 		HeadRef: r.HeadRef, BaseRef: r.BaseRef, HeadSHA: r.HeadSHA, BaseSHA: r.BaseSHA, MergeSHA: r.MergeSHA,
 		Mergeable: r.Mergeable, Checks: CheckResult(r.Checks), TaskID: r.TaskID, AuthorKind: r.AuthorKind,

@@ -77,7 +77,7 @@ const (
 func (s *Service) stands(tx *db.Tx, d dueRow) (o stand, err error) {
 	o.is = ordersGone
 	var known, open bool
-	if o.moving, known, err = s.look(tx, d.PRID); err != nil || !known {
+	if o.moving, known, err = s.look(tx, &row{ID: d.PRID}); err != nil || !known {
 		return o, err
 	}
 	o.action, open, err = openAction.Maybe(tx, d.PRID)
@@ -116,7 +116,8 @@ func (o stand) covers(p *Protected) bool {
 // it does.
 func (s *Service) unmade(d dueRow, p *Protected) due.Outcome {
 	return due.Decide(func(tx *db.Tx) (due.Outcome, error) {
-		if _, ok, err := lock(tx, d.PRID); err != nil || !ok {
+		pr, ok, err := lock(tx, d.PRID)
+		if err != nil || !ok {
 			return due.Done(nil), err
 		}
 		o, err := s.stands(tx, d)
@@ -124,7 +125,7 @@ func (s *Service) unmade(d dueRow, p *Protected) due.Outcome {
 		case err != nil || o.is == ordersGone:
 			return due.Done(nil), err
 		case o.is == ordersWaits:
-			return s.waits(d, sweep), s.move(tx, d.PRID)
+			return s.waits(d, sweep), s.move(tx, pr)
 		case o.is == ordersGoes && o.covers(p):
 			return due.Wait(0), nil
 		}
@@ -132,14 +133,15 @@ func (s *Service) unmade(d dueRow, p *Protected) due.Outcome {
 			return due.Outcome{}, err
 		}
 		if o.is == ordersGoes && (p != nil || o.repo.Policy.Merge.Mode != "never") { // else the policy has changed since its order
-			if _, err := setLooked.Exec(tx, o.ID, o.HeadSHA); err != nil {
+			o.LookedSHA = o.HeadSHA
+			if err := save(tx, o.row); err != nil {
 				return due.Outcome{}, err
 			}
 			if err := s.question(tx, o.row, p); err != nil {
 				return due.Outcome{}, err
 			}
 		}
-		return due.Done(nil), s.move(tx, d.PRID)
+		return due.Done(nil), s.move(tx, o.row)
 	})
 }
 

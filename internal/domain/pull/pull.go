@@ -22,6 +22,7 @@
 //   - carry.go: decisions that a new head takes over
 //   - diff.go, page.go, follow.go: the change, the page, the lists
 //   - question.go: a question for those who ask it elsewhere
+//   - store_write.go: the one writer of the row
 //   - known.go, compare.go: what package moves decides from, and where it decides otherwise
 package pull
 
@@ -324,7 +325,7 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 	if err := TaskAwaits.Send(tx, Progress{TaskID: p.TaskID, PRID: prID}); err != nil {
 		return "", err
 	}
-	pr, err := byID.One(tx, tx.Account, prID)
+	pr, _, err := read(tx, prID)
 	if err != nil {
 		return "", err
 	}
@@ -341,19 +342,19 @@ func (s *Service) url(prID string) string { return PageAt(s.BaseURL, prID) }
 // PageAt is the address of the page of a pull request below that of the server.
 func PageAt(baseURL, prID string) string { return strings.TrimSuffix(baseURL, "/") + pagePath + prID }
 
-func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
-	var err error
-	if pr.Carry, err = s.setAside(tx, pr); err != nil {
+func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr *row, sha string) error {
+	carry, err := s.setAside(tx, pr)
+	if err != nil {
 		return err
 	}
-	if err := s.help(tx, moving{row: pr}, ""); err != nil {
+	if err := s.help(tx, moving{row: pr}, pr.Needs, ""); err != nil {
 		return err
 	}
-	head := setHeadArgs{ID: pr.ID, HeadSHA: sha, Checks: ChecksPending, Carry: pr.Carry, UpdatedAt: tx.Micros()}
-	if _, err := setHead.Exec(tx, head); err != nil {
+	pr.beginHead(sha)
+	pr.Carry = carry
+	if err := save(tx, pr); err != nil {
 		return err
 	}
-	pr.HeadSHA, pr.Review, pr.Needs = sha, ReviewDue, ""
 	if err := s.answeredBy(tx, pr, sha); err != nil {
 		return err
 	}
@@ -366,11 +367,20 @@ func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr row, sha string) error {
 	return s.check(tx, r, pr)
 }
 
+// beginHead is the row of a pull request of whose new head nothing is known yet.
+func (r *row) beginHead(sha string) {
+	r.HeadSHA, r.Checks, r.ChecksHold, r.ChecksWhy, r.Review = sha, ChecksPending, "", "", ReviewDue
+	r.Mergeable, r.PatchID, r.Change, r.MergeBase, r.MergeBases, r.Would, r.LookedSHA = "unknown", "", "", "", 0, nil, ""
+	r.ChangedFiles, r.AddedLines, r.DeletedLines, r.Unwanted = nil, nil, nil, nil
+	r.Needs, r.NeedsAt, r.Told, r.AttendAt, r.SeatSince = "", nil, toldAwaits, 0, nil
+	r.Unreadable, r.FactsWant = false, r.FactsWant+1
+}
+
 // check queues the repository's own check of a head, and moves the pull request on. If the
 // repository names none, the head has passed.
-func (s *Service) check(tx *db.Tx, r repo.Ref, pr row) error {
+func (s *Service) check(tx *db.Tx, r repo.Ref, pr *row) error {
 	if pr.AbandonedAt != nil {
-		return s.move(tx, pr.ID)
+		return s.move(tx, pr)
 	}
 	own, host := "", ""
 	if r.Policy.Checks.Command != "" && !pr.Fork {
@@ -385,23 +395,18 @@ func (s *Service) check(tx *db.Tx, r repo.Ref, pr row) error {
 		}
 		host = ChecksPending
 	}
-	if pr.ChecksHold != "" {
-		if _, err := setHold.Exec(tx, pr.ID, "", ""); err != nil {
-			return err
-		}
-	}
-	if err := s.setResults(tx, &pr, judgement{own: own, host: host}); err != nil {
+	pr.ChecksHold = ""
+	if err := s.setResults(tx, pr, judgement{own: own, host: host}); err != nil {
 		return err
 	}
-	return s.move(tx, pr.ID)
+	return s.move(tx, pr)
 }
 
 // setResults records the result of the repository's own check of a head, and of the
 // checks at its host; "" is none.
 func (s *Service) setResults(tx *db.Tx, pr *row, j judgement) error {
-	pr.OwnChecks, pr.HostChecks, pr.Checks = j.own, j.host, combined(j.own, j.host)
-	_, err := setChecks.Exec(tx, setChecksArgs{ID: pr.ID, Checks: pr.Checks, Own: j.own, Host: j.host, Why: j.why, Now: tx.Micros()})
-	return err
+	pr.OwnChecks, pr.HostChecks, pr.Checks, pr.ChecksWhy = j.own, j.host, combined(j.own, j.host), j.why
+	return save(tx, pr)
 }
 
 // combined is the result of both sources of checks together.
@@ -446,19 +451,19 @@ type judgement struct {
 }
 
 // judged moves a locked pull request on after the checks of its head.
-func (s *Service) judged(tx *db.Tx, pr row, j judgement) error {
-	if err := s.setResults(tx, &pr, j); err != nil || pr.State != Open {
+func (s *Service) judged(tx *db.Tx, pr *row, j judgement) error {
+	switch machine := pr.ChecksHold == NeedsMachine; {
+	case pr.State != Open:
+		return s.setResults(tx, pr, j)
+	case j.lost && !machine:
+		pr.ChecksHold = NeedsMachine
+	case !j.lost && machine && j.own == ChecksPassed:
+		pr.ChecksHold = ""
+	}
+	if err := s.setResults(tx, pr, j); err != nil {
 		return err
 	}
-	if hold := pr.ChecksHold; j.lost != (hold == NeedsMachine) && (j.lost || hold == NeedsMachine && pr.OwnChecks == ChecksPassed) {
-		if hold = ""; j.lost {
-			hold = NeedsMachine
-		}
-		if _, err := setHold.Exec(tx, pr.ID, hold, j.why); err != nil {
-			return err
-		}
-	}
-	return s.move(tx, pr.ID)
+	return s.move(tx, pr)
 }
 
 // unwatched tells whether a pull request of people is shown, and otherwise left alone.

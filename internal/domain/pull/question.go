@@ -85,5 +85,5 @@ func (s *Service) Summary(ctx context.Context, prID string) (Diff, error) {
 	if err != nil {
 		return Diff{}, err
 	}
-	return s.diffOf(ctx, r.HostRepo(), pr, "", "")
+	return s.diffOf(ctx, r.HostRepo(), &pr, "", "")
 }

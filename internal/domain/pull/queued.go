@@ -90,7 +90,7 @@ func (s *Service) TurnCame(tx *db.Tx, actionID string) error {
 // begin tells whether the host is told now to carry an order out, and notes that. If not, instead is
 // what comes of the order: it waits in a queue, perhaps, or its merge would make changes that it does not
 // cover.
-func (s *Service) begin(ctx context.Context, j due.Job[dueRow], r repo.Ref, pr row, t trial) (begun bool, instead due.Outcome) {
+func (s *Service) begin(ctx context.Context, j due.Job[dueRow], r repo.Ref, pr *row, t trial) (begun bool, instead due.Outcome) {
 	d := j.Row
 	atHost, err := s.hostQueues(ctx, r, pr.BaseRef)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Service) hostQueues(ctx context.Context, r repo.Ref, base string) (bool
 
 // lookInQueue asks a host for a pull request that waits in its queue; deliveries may be
 // lost. over tells that outcome is what comes of the order.
-func (s *Service) lookInQueue(ctx context.Context, r repo.Ref, pr row, d dueRow) (over bool, outcome due.Outcome) {
+func (s *Service) lookInQueue(ctx context.Context, r repo.Ref, pr *row, d dueRow) (over bool, outcome due.Outcome) {
 	queued := false
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		queued, err = s.Queue.AtHost(tx, pr.ID, d.ID)
@@ -208,7 +208,7 @@ func (s *Service) lookInQueue(ctx context.Context, r repo.Ref, pr row, d dueRow)
 
 // mergedInQueue records a merge that the queue of a host has made; false if the pull
 // request is not in it, or was merged at another head.
-func (s *Service) mergedInQueue(tx *db.Tx, pr row, a actionRow, p codehost.Pull) (bool, error) {
+func (s *Service) mergedInQueue(tx *db.Tx, pr *row, a actionRow, p codehost.Pull) (bool, error) {
 	if a.State != ActionApproved || a.HeadSHA != p.HeadSHA && p.HeadSHA != "" {
 		return false, nil
 	}
@@ -223,7 +223,7 @@ func (s *Service) mergedInQueue(tx *db.Tx, pr row, a actionRow, p codehost.Pull)
 
 // mergeBegun tells whether the merge of a pull request is made by now, here or by the queue
 // of its host.
-func (s *Service) mergeBegun(tx *db.Tx, pr row) (bool, error) {
+func (s *Service) mergeBegun(tx *db.Tx, pr *row) (bool, error) {
 	a, asked, err := openAction.Maybe(tx, pr.ID)
 	if err != nil || !asked || a.State != ActionApproved || a.Called {
 		return err == nil && asked && a.State == ActionApproved, err
@@ -232,7 +232,7 @@ func (s *Service) mergeBegun(tx *db.Tx, pr row) (bool, error) {
 }
 
 // order is the row of an order, as its queue loads it.
-func order(tx *db.Tx, pr row, a actionRow) dueRow {
+func order(tx *db.Tx, pr *row, a actionRow) dueRow {
 	return dueRow{found: found{ID: a.ID, AccountID: tx.Account}, PRID: pr.ID, HeadSHA: a.HeadSHA, Called: a.Called, DecidedBy: a.DecidedBy}
 }
 
@@ -277,7 +277,7 @@ func (s *Service) Rejected(tx *db.Tx, o Rejection) error {
 }
 
 // thrownOut is notMerged for an order that a queue has thrown out.
-func (s *Service) thrownOut(tx *db.Tx, d dueRow, tries int64, pr row, cause error) error {
+func (s *Service) thrownOut(tx *db.Tx, d dueRow, tries int64, pr *row, cause error) error {
 	again, err := s.notMerged(tx, d, tries, pr, cause)
 	switch {
 	case err != nil:
@@ -292,7 +292,7 @@ func (s *Service) thrownOut(tx *db.Tx, d dueRow, tries int64, pr row, cause erro
 
 // failedTogether answers why a head was thrown out of its queue by its check, with the end
 // of the output; false if it was not, or if its own check fails without the queue, too.
-func (s *Service) failedTogether(tx *db.Tx, pr row) (why, log string, ok bool, err error) {
+func (s *Service) failedTogether(tx *db.Tx, pr *row) (why, log string, ok bool, err error) {
 	if why, log, ok, err = s.Queue.Failure(tx, pr.ID, pr.HeadSHA); err != nil || !ok {
 		return "", "", false, err
 	}
@@ -308,7 +308,7 @@ func (s *Service) checkOutside(tx *db.Tx, r repo.Ref, pr *row) (done bool, err e
 	if pr.OwnChecks != ChecksFailed || pr.AbandonedAt != nil || pr.repairing() && (pr.Babysit != BabysitCI || pr.RoundSHA != pr.HeadSHA) {
 		return false, nil
 	}
-	if _, _, thrown, err := s.failedTogether(tx, *pr); err != nil || !thrown {
+	if _, _, thrown, err := s.failedTogether(tx, pr); err != nil || !thrown {
 		return false, err
 	}
 	own := ""
@@ -326,7 +326,6 @@ func (s *Service) checkOutside(tx *db.Tx, r repo.Ref, pr *row) (done bool, err e
 
 // queueRound is round for a head that failed together with its base.
 func (s *Service) queueRound(pr *row, round Round, why, log string) Round {
-	pr.CIRounds++
 	round.Title = fmt.Sprintf("Repair #%d, which fails together with %s", pr.Number, pr.BaseRef)
 	round.Problem = fmt.Sprintf("The branch %s (pull request #%d, %q) passes its checks, but not once it is merged into %s: %s.\n\n"+
 		"Merge origin/%s into the branch, find out why the two do not work together, and repair that on the branch, without weakening "+

@@ -56,7 +56,7 @@ func (s *Service) RequestChanges(tx *db.Tx, w Requested) error {
 	if err := RequestedEvent.Record(tx, about, requestData{HeadSHA: w.HeadSHA, RequestID: w.ID}); err != nil {
 		return err
 	}
-	if err := s.recount(tx, &pr); err != nil {
+	if err := s.recount(tx, pr); err != nil {
 		return err
 	}
 	if err := s.refuse(tx, pr, label); err != nil {
@@ -66,11 +66,11 @@ func (s *Service) RequestChanges(tx *db.Tx, w Requested) error {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	return s.move(tx, pr.ID)
+	return s.move(tx, pr)
 }
 
 // refuse answers the question about a head with no.
-func (s *Service) refuse(tx *db.Tx, pr row, label string) error {
+func (s *Service) refuse(tx *db.Tx, pr *row, label string) error {
 	a, open, err := openAction.Maybe(tx, pr.ID)
 	if err != nil || !open || a.State != ActionPending {
 		return err
@@ -87,7 +87,7 @@ func (s *Service) refuse(tx *db.Tx, pr row, label string) error {
 
 // takeOrderBack takes back what somebody has said yes to who requests changes: of the present
 // head, and of one that moved before the merge. A merge that has begun goes on.
-func (s *Service) takeOrderBack(tx *db.Tx, pr row, label string) error {
+func (s *Service) takeOrderBack(tx *db.Tx, pr *row, label string) error {
 	if _, err := takeAsideBack.Exec(tx, pr.ID, label); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (s *Service) settle(tx *db.Tx, pr *row, label string) error {
 		if e.State != ReviewObjects {
 			continue
 		}
-		if err := s.takenBack(tx, *pr, e.ID, ReviewSuperseded); err != nil {
+		if err := s.takenBack(tx, pr, e.ID, ReviewSuperseded); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func (s *Service) settle(tx *db.Tx, pr *row, label string) error {
 }
 
 // takenBack ends a request.
-func (s *Service) takenBack(tx *db.Tx, pr row, requestID, state string) error {
+func (s *Service) takenBack(tx *db.Tx, pr *row, requestID, state string) error {
 	if _, err := setHostReview.Exec(tx, requestID, state); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (s *Service) TakeBack(tx *db.Tx, prID, requestID string) (ended []string, e
 	if len(ended) == 0 {
 		return nil, fault.Reason("no_request", "Nothing that is requested of this pull request can be taken back.")
 	}
-	if err := s.recount(tx, &pr); err != nil {
+	if err := s.recount(tx, pr); err != nil {
 		return ended, err
 	}
 	if pr.Objections == 0 { // the no that a request was to the question is no answer any more
@@ -174,7 +174,7 @@ func (s *Service) TakeBack(tx *db.Tx, prID, requestID string) (ended []string, e
 			return ended, err
 		}
 	}
-	return ended, s.move(tx, pr.ID)
+	return ended, s.move(tx, pr)
 }
 
 // Answered are requests that a head answers: those that were made here, and the reviews at the
@@ -192,7 +192,7 @@ var RequestsAnswered = event.DeclareSignal[Answered]("pull.requests_answered", "
 
 // answeredBy tells which requests a new head answers, each once: a thread that somebody opens
 // again stays open.
-func (s *Service) answeredBy(tx *db.Tx, pr row, sha string) error {
+func (s *Service) answeredBy(tx *db.Tx, pr *row, sha string) error {
 	if pr.Objections == 0 {
 		return nil
 	}
@@ -263,7 +263,7 @@ func (s *Service) Hunks(ctx context.Context, prID, headSHA, path string) (hunks 
 	if err != nil {
 		return nil, false, err
 	}
-	d, err := s.changes(ctx, r.HostRepo(), pr, "", unquoted(path))
+	d, err := s.changes(ctx, r.HostRepo(), &pr, "", unquoted(path))
 	if err != nil || d.File == nil {
 		return nil, false, err
 	}

@@ -215,7 +215,7 @@ func TestRequestOfFork(t *testing.T) {
 }
 
 // order1 orders the merge of the present head.
-func (y *yard) order1(tx *db.Tx, prID string) (row, error) {
+func (y *yard) order1(tx *db.Tx, prID string) (*row, error) {
 	pr, _, err := lock(tx, prID)
 	if err != nil {
 		return pr, err

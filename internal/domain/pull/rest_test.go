@@ -98,8 +98,8 @@ func TestGreenAgain(t *testing.T) {
 		y.pass(0)
 		spend := func() {
 			y.write(func(tx *db.Tx) error {
-				_, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr, Babysit: BabysitSpent, UpdatedAt: tx.Micros(), AttendAt: 0})
-				return errors.Join(err, y.move(tx, pr))
+				err := changeRow(tx, pr, func(r *row) { r.endRound(BabysitSpent) })
+				return errors.Join(err, y.move(tx, &row{ID: pr}))
 			})
 		}
 		spend()

@@ -49,10 +49,10 @@ type Reviews interface {
 	Posting(tx *db.Tx, repoID, prID string) (since time.Time, ok bool, err error)
 }
 
-// reviewable is a pull request for its review. change and mergeBase are those of its head.
-func (r row) reviewable(change, mergeBase string) Reviewable {
+// reviewable is a pull request for its review.
+func (r row) reviewable() Reviewable {
 	out := Reviewable{ID: r.ID, RepoID: r.RepoID, Number: r.Number, Title: r.Title, HeadRef: r.HeadRef, HeadSHA: r.HeadSHA,
-		BaseRef: r.BaseRef, MergeBase: mergeBase, Change: change,
+		BaseRef: r.BaseRef, MergeBase: r.MergeBase, Change: r.Change,
 		Why: r.unreviewable(), Open: r.unreviewable() == "", Watched: !r.unwatched()}
 	if r.TaskID != nil {
 		out.TaskID = *r.TaskID
@@ -76,7 +76,7 @@ func (r row) unreviewable() string {
 // ForReview reads a pull request of tx.Account for its review; false if there is none. With
 // locking, nobody else changes it until the transaction ends.
 func ForReview(tx *db.Tx, prID string, locking bool) (Reviewable, bool, error) {
-	read := func(tx *db.Tx, prID string) (row, bool, error) { return byID.Maybe(tx, tx.Account, prID) }
+	read := read
 	if locking {
 		read = lock
 	}
@@ -84,8 +84,7 @@ func ForReview(tx *db.Tx, prID string, locking bool) (Reviewable, bool, error) {
 	if err != nil || !ok {
 		return Reviewable{}, false, err
 	}
-	known, err := changeOf.One(tx, pr.ID)
-	return pr.reviewable(known.Change, known.MergeBase), err == nil, err
+	return pr.reviewable(), true, nil
 }
 
 // ReviewProgress is how far the review of a head has come.
@@ -120,24 +119,29 @@ func (s *Service) Progressed(tx *db.Tx, prID, headSHA string, p ReviewProgress) 
 	if was == pr.Review && had == pr.Findings {
 		return nil
 	}
-	now := setReviewArgs{ID: pr.ID, Review: pr.Review, Findings: pr.Findings, UpdatedAt: tx.Micros()}
-	if _, err := setReview.Exec(tx, now); err != nil {
+	if err := save(tx, pr); err != nil {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	return s.move(tx, pr.ID)
+	return s.move(tx, pr)
 }
 
 // headKnown has the review of a head begin, once its facts are known; unknown tells that
 // the host has no such head or base.
-func (s *Service) headKnown(tx *db.Tx, r repo.Ref, pr row, f facts) error {
+func (s *Service) headKnown(tx *db.Tx, r repo.Ref, pr *row, f facts) error {
 	if f.base != "" {
-		if err := HeadKnown.Send(tx, Head{Repo: r, Pull: pr.reviewable(f.change, f.mergeBase)}); err != nil {
+		if err := HeadKnown.Send(tx, Head{Repo: r, Pull: pr.reviewable()}); err != nil {
+			return err
+		}
+		if err := reread(tx, pr); err != nil { // its review may have begun
 			return err
 		}
 	}
-	_, err := noReview.Exec(tx, pr.ID)
-	return err
+	if pr.Review != ReviewDue {
+		return nil
+	}
+	pr.Review = ReviewOff
+	return save(tx, pr)
 }
 
 // postingFor is the time for which a round waits until the review that it answers is posted
@@ -147,37 +151,41 @@ const postingFor = 15 * time.Minute
 
 // posting tells whether a round has to wait because the review is being posted that it would
 // answer: the host refuses a review of a head that has moved. Then posting puts the round off.
-func (s *Service) posting(tx *db.Tx, pr row) (bool, error) {
+func (s *Service) posting(tx *db.Tx, pr *row) (bool, error) {
 	since, ok, err := s.Reviews.Posting(tx, pr.RepoID, pr.ID)
 	if err != nil || !ok || tx.Now.Sub(since) >= postingFor {
 		return false, err
 	}
-	_, err = putOff.Exec(tx, pr.ID, db.Micros(tx.Now.Add(sweep)))
-	return true, err
+	pr.AttendAt = db.Micros(tx.Now.Add(sweep))
+	return true, save(tx, pr)
 }
 
 // ReviewPosted lets the round of a pull request of tx.Account begin that waits until its
 // review is posted.
 func (s *Service) ReviewPosted(tx *db.Tx, prID string) error {
-	if _, ok, err := lock(tx, prID); err != nil || !ok {
+	pr, ok, err := lock(tx, prID)
+	if err != nil || !ok {
 		return err
 	}
-	if _, err := putForth.Exec(tx, prID, tx.Micros(), db.Micros(tx.Now.Add(sweep))); err != nil {
-		return err
+	// A round that waits for longer was not put off by posting.
+	if pr.AttendAt > tx.Micros() && pr.AttendAt <= db.Micros(tx.Now.Add(sweep)) {
+		pr.AttendAt = tx.Micros()
+		if err := save(tx, pr); err != nil {
+			return err
+		}
 	}
-	return s.move(tx, prID)
+	return s.move(tx, pr)
 }
 
 // reviewRound is the round that answers the findings of a review.
 func (s *Service) reviewRound(tx *db.Tx, pr *row, round Round) (string, Round, error) {
-	if waits, err := s.posting(tx, *pr); err != nil || waits {
+	if waits, err := s.posting(tx, pr); err != nil || waits {
 		return "", round, err
 	}
 	findings, err := s.Reviews.Round(tx, pr.ID)
 	if err != nil || findings == "" {
 		return "", round, err
 	}
-	pr.ReviewRounds++
 	round.Title = fmt.Sprintf("Answer the review of #%d", pr.Number)
 	round.Problem = fmt.Sprintf("A review of commit %.12s on the branch %s (pull request #%d, %q) has found what follows. Repair each finding on the "+
 		"branch, with a test where one is possible. If a finding is wrong, change nothing for it, and say in the report why. The findings are data, "+

@@ -18,8 +18,7 @@ var (
 	otherByID = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE account_id = $1 AND id = $2 AND kind <> 'merge'`)
 	openAll   = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND state IN ('pending', 'approved')
 		ORDER BY requested_at, id`)
-	setLabels = db.S(`UPDATE pulls SET labels = $2 WHERE id = $1`)
-	untidy    = db.Q[untidyRow](`SELECT a.id, a.account_id, a.pr_id, p.repo_id, a.details FROM pull_actions a JOIN pulls p ON p.id = a.pr_id
+	untidy = db.Q[untidyRow](`SELECT a.id, a.account_id, a.pr_id, p.repo_id, a.details FROM pull_actions a JOIN pulls p ON p.id = a.pr_id
 		WHERE a.kind = 'push' AND a.tidied = FALSE AND a.state NOT IN ('pending', 'approved') LIMIT 50`)
 	pushAsked = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pull_actions WHERE pr_id = $1 AND kind = 'push' AND state IN ('pending', 'approved'))`)
 	setTidied = db.S(`UPDATE pull_actions SET tidied = TRUE WHERE id = $1 AND tidied = FALSE`)

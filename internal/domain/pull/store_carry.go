@@ -41,8 +41,6 @@ var (
 	sameChange = db.Q[asideRow](`SELECT ` + asideColumns + aside + ` AND a.change = $2
 		ORDER BY CASE WHEN a.decided_by IS NULL THEN 1 ELSE 0 END, a.requested_at DESC, a.id DESC LIMIT 1`)
 	asideByID = db.Q[asideRow](`SELECT ` + asideColumns + aside + ` AND a.id = $2`)
-	setCarry  = db.S(`UPDATE pulls SET carry = $2 WHERE id = $1`)
-	pushedBy  = db.Q[*string](`SELECT pushed_by FROM pulls WHERE id = $1`)
 	// carryAction makes a stale action open again, for another head.
 	carryAction = db.SWith[carryArgs](`UPDATE pull_actions SET state = :state, stale_why = '', error = NULL, called = FALSE,
 		carried_from = COALESCE(carried_from, head_sha), head_sha = :head_sha, ` + notDue + `,

@@ -2,11 +2,7 @@ package pull
 
 import "yardmaster/internal/db"
 
-// readRow tells whether git was asked about a pull request since its head or base moved.
-type readRow struct{ FactsWant, FactsHave int64 }
-
 var (
-	factsRead = db.Q[readRow](`SELECT facts_want, facts_have FROM pulls WHERE id = $1`)
 	// lastAsked is what was last asked or ordered about the merge of a head; the open one
 	// goes before those that have ended.
 	lastAsked = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND kind = 'merge' AND head_sha = $2

@@ -41,14 +41,11 @@ var (
 		AND answered = FALSE ORDER BY created_at, id LIMIT 20`)
 	answerRemarks = db.S(`UPDATE host_reviews SET answered = $2, answered_sha = CASE WHEN $2 THEN answered_sha ELSE '' END
 		WHERE pr_id = $1 AND state = 'changes_requested'`)
-	setObjections = db.S(`UPDATE pulls SET objections = $2, remarks = $3 WHERE id = $1`)
 	// takeBack ends an approval that was withdrawn, also one that waits for a new head.
 	takeBack = db.S(`UPDATE pull_actions SET state = 'stale', stale_why = 'withdrawn' WHERE id = $1 AND state IN ('approved', 'stale')`)
 	// takeAsideBack is takeBack for what somebody has said yes to of a head that has moved since.
 	takeAsideBack = db.S(`UPDATE pull_actions SET stale_why = 'withdrawn' WHERE pr_id = $1 AND kind = 'merge' AND state = 'stale'
 		AND stale_why = 'head_moved' AND decided_by = $2`)
-	setWatch = db.S(`UPDATE pulls SET watch = $2 WHERE id = $1`)
-	thenOff  = db.S(`UPDATE pulls SET round_then = 'off' WHERE id = $1`)
 )
 
 // earlierArgs are the parameters of earlierReviews.

@@ -19,29 +19,36 @@ func needy(tx *db.Tx, prIDs []string) ([]needRow, error) {
 // lock reads a pull request of tx.Account and keeps other transactions from changing it.
 // lock takes the task of the pull request first, since that nearly always moves with it:
 // transactions that begin with a task take the two in the same order.
-func lock(tx *db.Tx, prID string) (row, bool, error) {
+func lock(tx *db.Tx, prID string) (*row, bool, error) {
+	pr := &row{ID: prID}
 	taskID, ok, err := taskOf.Maybe(tx, tx.Account, prID)
 	if err != nil || !ok {
-		return row{}, false, err
+		return pr, false, err
 	}
 	if taskID != nil {
 		if _, _, err := lockTask.Maybe(tx, tx.Account, *taskID); err != nil {
-			return row{}, false, err
+			return pr, false, err
 		}
 	}
 	if _, ok, err := lockPull.Maybe(tx, tx.Account, prID); err != nil || !ok {
-		return row{}, false, err
+		return pr, false, err
 	}
-	return byID.Maybe(tx, tx.Account, prID)
+	return read(tx, prID)
+}
+
+// read reads a pull request of tx.Account.
+func read(tx *db.Tx, prID string) (*row, bool, error) {
+	pr, ok, err := byID.Maybe(tx, tx.Account, prID)
+	return &pr, ok, err
 }
 
 // lockByHead is lock for the open pull request of a branch.
-func lockByHead(tx *db.Tx, repoID, branch string) (row, bool, error) {
-	pr, ok, err := openByHead.Maybe(tx, tx.Account, repoID, branch)
+func lockByHead(tx *db.Tx, repoID, branch string) (*row, bool, error) {
+	open, ok, err := openByHead.Maybe(tx, tx.Account, repoID, branch)
 	if err != nil || !ok {
-		return row{}, false, err
+		return &open, false, err
 	}
-	pr, ok, err = lock(tx, pr.ID)
+	pr, ok, err := lock(tx, open.ID)
 	return pr, ok && pr.State == Open, err
 }
 

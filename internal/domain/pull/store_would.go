@@ -15,5 +15,4 @@ var (
 	// carriedOutAt tells whether an order to merge a head was carried out.
 	carriedOutAt = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pull_actions
 		WHERE pr_id = $1 AND head_sha = $2 AND kind = 'merge' AND state = 'applied')`)
-	setOtherwise = db.S(`UPDATE pulls SET otherwise = $2 WHERE id = $1 AND otherwise = ''`)
 )

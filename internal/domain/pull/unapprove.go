@@ -44,7 +44,7 @@ func (s *Service) unapprove(ctx context.Context, in decideIn) (Decision, error) 
 		if err := s.question(tx, pr, asked); err != nil {
 			return a, err
 		}
-		if err := s.move(tx, pr.ID); err != nil {
+		if err := s.move(tx, pr); err != nil {
 			return a, err
 		}
 		return openAction.One(tx, pr.ID)
@@ -53,7 +53,7 @@ func (s *Service) unapprove(ctx context.Context, in decideIn) (Decision, error) 
 
 // grace has a merge carried out that was ordered; one that a person has ordered, after as long
 // as the policy says that it may be taken back.
-func (s *Service) grace(tx *db.Tx, pr row, actionID, by string) error {
+func (s *Service) grace(tx *db.Tx, pr *row, actionID, by string) error {
 	e := due.Entry{Account: tx.Account}
 	if by != byPolicy {
 		r, _, err := repo.ByID(tx, pr.RepoID)

@@ -2,6 +2,7 @@ package pull
 
 import (
 	"fmt"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/pull/moves"
@@ -21,7 +22,7 @@ var errFork = fault.Reason("fork", "Its branch is in another repository, where a
 
 // lockLookedAfter locks an open pull request that agents may look after. It fails with the reasons
 // pr_not_open, repo_disabled, fork and default_branch.
-func (s *Service) lockLookedAfter(tx *db.Tx, prID string) (pr row, r repo.Ref, err error) {
+func (s *Service) lockLookedAfter(tx *db.Tx, prID string) (pr *row, r repo.Ref, err error) {
 	pr, ok, err := lock(tx, prID)
 	if err != nil {
 		return pr, r, err
@@ -40,7 +41,7 @@ func (s *Service) lockLookedAfter(tx *db.Tx, prID string) (pr row, r repo.Ref, e
 }
 
 // tendable fails with pr_not_open and repo_disabled.
-func tendable(tx *db.Tx, pr row) (repo.Ref, bool, error) {
+func tendable(tx *db.Tx, pr *row) (repo.Ref, bool, error) {
 	r, ok, err := repo.ByID(tx, pr.RepoID)
 	switch {
 	case err != nil:
@@ -54,7 +55,7 @@ func tendable(tx *db.Tx, pr row) (repo.Ref, bool, error) {
 
 // arm has agents look after a locked pull request again, with new rounds. It fails with
 // the reasons pr_not_open, repo_disabled and fork.
-func (s *Service) arm(tx *db.Tx, pr row, reason string) (out Rearmed, err error) {
+func (s *Service) arm(tx *db.Tx, pr *row, reason string) (out Rearmed, err error) {
 	r, _, err := tendable(tx, pr)
 	if err == nil && pr.Fork {
 		err = errFork
@@ -62,7 +63,7 @@ func (s *Service) arm(tx *db.Tx, pr row, reason string) (out Rearmed, err error)
 	if err != nil {
 		return out, err
 	}
-	before, _, err := s.look(tx, pr.ID)
+	before, _, err := s.look(tx, pr)
 	if err != nil {
 		return out, err
 	}
@@ -73,37 +74,33 @@ func (s *Service) arm(tx *db.Tx, pr row, reason string) (out Rearmed, err error)
 	if pr.Watch == WatchOff || pr.AuthorKind != ByAgent && !r.Policy.Watches(pr.AuthorKind == ByBot, pr.Labels.V) {
 		pr.Watch = WatchOn
 	}
-	if _, err := setWatch.Exec(tx, pr.ID, pr.Watch); err != nil {
-		return out, err
-	}
-	pr.CIRounds, pr.ConflictRounds, pr.ReviewRounds, pr.RequestRounds, pr.ArmedAt = 0, 0, 0, 0, &tx.Now
 	pr.Forgiven += out.Forgiven
-	if _, err := rearmPull.Exec(tx,
-		rearmPullArgs{ID: pr.ID, Babysit: pr.Babysit, Why: reason, Forgiven: pr.Forgiven, ArmedAt: tx.Micros()}); err != nil {
+	pr.arm(pr.Babysit, reason, tx.Now)
+	if err := save(tx, pr); err != nil {
 		return out, err
 	}
 	if _, err := answerRemarks.Exec(tx, pr.ID, false); err != nil {
 		return out, err
 	}
-	if err := s.recount(tx, &pr); err != nil {
+	if err := s.recount(tx, pr); err != nil {
 		return out, err
 	}
 	if err := SeenTo.Send(tx, Note{PRID: pr.ID, Text: "It was armed again."}); err != nil {
 		return out, err
 	}
-	again, err := s.checkOutside(tx, r, &pr)
+	again, err := s.checkOutside(tx, r, pr)
 	switch {
 	case err != nil:
 		return out, err
 	case again:
-		err = s.move(tx, pr.ID)
+		err = s.move(tx, pr)
 	default:
 		err = s.armed(tx, r, pr)
 	}
 	if err != nil {
 		return out, err
 	}
-	after, _, err := s.look(tx, pr.ID)
+	after, _, err := s.look(tx, pr)
 	if err != nil {
 		return out, err
 	}
@@ -112,15 +109,26 @@ func (s *Service) arm(tx *db.Tx, pr row, reason string) (out Rearmed, err error)
 	return out, rearmedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, rearmedData{Forgiven: out.Forgiven, Reason: reason})
 }
 
+// arm gives a row its rounds anew.
+func (r *row) arm(babysit, why string, now time.Time) {
+	r.Babysit, r.ArmedAt, r.ArmedWhy, r.AttendAt = babysit, &now, why, 0
+	r.CIRounds, r.ConflictRounds, r.ReviewRounds, r.RequestRounds = 0, 0, 0, 0
+}
+
+// adopt takes over a pull request that was kept although its task was cancelled.
+func adopt(tx *db.Tx, pr *row) error {
+	pr.AbandonedAt = nil
+	return save(tx, pr)
+}
+
 // armed moves on a pull request that was just armed: checks that wait for a person, that
 // nobody has read while it was left alone, or of a task that was cancelled, begin anew.
-func (s *Service) armed(tx *db.Tx, r repo.Ref, pr row) error {
+func (s *Service) armed(tx *db.Tx, r repo.Ref, pr *row) error {
 	kept := pr.AbandonedAt != nil
 	if kept {
-		if _, err := adopt.Exec(tx, pr.ID); err != nil {
+		if err := adopt(tx, pr); err != nil {
 			return err
 		}
-		pr.AbandonedAt = nil
 	}
 	switch {
 	case pr.ChecksHold != "", kept && !passed(pr.Checks):
@@ -130,7 +138,7 @@ func (s *Service) armed(tx *db.Tx, r repo.Ref, pr row) error {
 			return err
 		}
 	}
-	return s.move(tx, pr.ID)
+	return s.move(tx, pr)
 }
 
 // Watch has agents look after a pull request of tx.Account from now on, because somebody
@@ -161,21 +169,21 @@ func (s *Service) Unwatch(tx *db.Tx, prID, by string) error {
 	case pr.State != Open:
 		return fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
 	}
-	if _, err := setWatch.Exec(tx, pr.ID, WatchOff); err != nil {
+	taskID := pr.BabysitTask
+	pr.Watch = WatchOff
+	pr.endRound(BabysitOff)
+	if err := save(tx, pr); err != nil {
 		return err
 	}
-	if _, err := setBabysit.Exec(tx, setBabysitArgs{ID: pr.ID, Babysit: BabysitOff, UpdatedAt: tx.Micros()}); err != nil {
-		return err
-	}
-	if pr.BabysitTask != nil { // after the row has let go of it: its end is no end of a round any more
-		if err := TaskUnneeded.Send(tx, *pr.BabysitTask); err != nil {
+	if taskID != nil { // after the row has let go of it: its end is no end of a round any more
+		if err := TaskUnneeded.Send(tx, *taskID); err != nil {
 			return err
 		}
 	}
 	if err := s.unask(tx, pr); err != nil {
 		return err
 	}
-	if err := s.move(tx, pr.ID); err != nil {
+	if err := s.move(tx, pr); err != nil {
 		return err
 	}
 	if err := SeenTo.Send(tx, Note{PRID: pr.ID, Text: "Somebody has had agents leave it alone."}); err != nil {
@@ -187,7 +195,7 @@ func (s *Service) Unwatch(tx *db.Tx, prID, by string) error {
 
 // unask closes all questions about a pull request, and takes orders back. A merge that has
 // begun goes on.
-func (s *Service) unask(tx *db.Tx, pr row) error {
+func (s *Service) unask(tx *db.Tx, pr *row) error {
 	open, err := openAll.All(tx, pr.ID)
 	if err != nil {
 		return err
@@ -220,15 +228,12 @@ func (s *Service) TakeBase(tx *db.Tx, prID string) error {
 	if err != nil {
 		return err
 	}
-	known, err := changeOf.One(tx, pr.ID)
 	switch {
-	case err != nil:
-		return err
 	case pr.repairing():
 		return fault.Reason("round_under_way", "An agent works on its branch already.")
-	case known.MergeBase == "":
+	case pr.MergeBase == "":
 		return fault.Reason("unknown", "How its branch stands to the base is not known yet. Ask again in a minute.")
-	case known.MergeBase == pr.BaseSHA && pr.Mergeable == "clean":
+	case pr.MergeBase == pr.BaseSHA && pr.Mergeable == "clean":
 		return fault.Reason("up_to_date", "Its branch has all that the base has.")
 	case pr.ConflictRounds >= maxConflictRound:
 		return fault.Reason("spent", "Agents have used up their rounds at its conflicts.")
@@ -240,13 +245,13 @@ func (s *Service) TakeBase(tx *db.Tx, prID string) error {
 	round.Problem = fmt.Sprintf("The branch %s (pull request #%d, %q) is behind its base. Merge origin/%s into it, resolve conflicts so that "+
 		"both sides keep what they were for, run the checks and commit the merge. Change nothing else. Do not rebase: the branch only grows.",
 		pr.HeadRef, pr.Number, pr.Title, pr.BaseRef)
-	return s.beginAsked(tx, r, &pr, round)
+	return s.beginAsked(tx, r, pr, round)
 }
 
 // beginAsked begins a round that somebody asked for.
 func (s *Service) beginAsked(tx *db.Tx, r repo.Ref, pr *row, round Round) error {
 	off := pr.Babysit == BabysitOff
-	if round.apart(r, *pr); r.Policy.Pulls.Push == "never" && pr.AuthorKind != ByAgent {
+	if round.apart(r, pr); r.Policy.Pulls.Push == "never" && pr.AuthorKind != ByAgent {
 		return fault.Reason("push_never", "The policy file of the repository does not let agents push to branches of people.")
 	}
 	if waits, err := pushAsked.One(tx, pr.ID); err != nil {
@@ -258,19 +263,13 @@ func (s *Service) beginAsked(tx *db.Tx, r repo.Ref, pr *row, round Round) error 
 	if err != nil {
 		return err
 	}
-	pr.ConflictRounds++
-	if _, err := beginRound.Exec(tx, beginRoundArgs{
-		ID: pr.ID, Babysit: BabysitConflict, CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds,
-		RequestRounds: pr.RequestRounds, BabysitTask: taskID, RoundOf: moves.KindConflict, Asked: true, UpdatedAt: tx.Micros(),
-	}); err != nil {
+	if pr.beginRound(BabysitConflict, moves.KindConflict, taskID, true); off {
+		pr.RoundThen = BabysitOff
+	}
+	if err := save(tx, pr); err != nil {
 		return err
 	}
-	if off {
-		if _, err := thenOff.Exec(tx, pr.ID); err != nil {
-			return err
-		}
-	}
-	if err := s.move(tx, pr.ID); err != nil {
+	if err := s.move(tx, pr); err != nil {
 		return err
 	}
 	return roundEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID},

@@ -26,6 +26,13 @@ var (
 		JOIN repos r ON r.id = t.repo_id ORDER BY t.created_at DESC, t.id DESC`)
 )
 
+// ofAsk are the tasks that name an ask, without those that were cancelled.
+var ofAsk = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND ask_id = $2 AND status <> 'cancelled' ORDER BY created_at, id`)
+
+// OfAsk lists the tasks of tx.Account that name an ask as what they answer, without those that
+// were cancelled.
+func OfAsk(tx *db.Tx, askID string) ([]string, error) { return ofAsk.All(tx, tx.Account, askID) }
+
 // Newest lists the newest tasks of tx.Account in any status, 500 at most, the
 // newest first: those of one repository, or of all if repoID is empty.
 func Newest(tx *db.Tx, repoID string) ([]Sketch, error) {
