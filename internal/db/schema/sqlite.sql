@@ -103,7 +103,7 @@ CREATE TABLE pull_actions (
   decided_at   BIGINT,
   expires_at   BIGINT NOT NULL,
   tries        BIGINT NOT NULL DEFAULT 0
-, protected TEXT, base_ref TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, change TEXT NOT NULL DEFAULT '', patch_id TEXT NOT NULL DEFAULT '', stale_why TEXT NOT NULL DEFAULT '', carried_from TEXT, details TEXT NOT NULL DEFAULT '{}', tidied BOOLEAN NOT NULL DEFAULT FALSE, called BOOLEAN NOT NULL DEFAULT FALSE, claim TEXT NOT NULL DEFAULT '', retry_at BIGINT, due_at BIGINT NOT NULL DEFAULT 253402300799000000);
+, protected TEXT, base_ref TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, change TEXT NOT NULL DEFAULT '', patch_id TEXT NOT NULL DEFAULT '', stale_why TEXT NOT NULL DEFAULT '', carried_from TEXT, details TEXT NOT NULL DEFAULT '{}', tidied BOOLEAN NOT NULL DEFAULT FALSE, called BOOLEAN NOT NULL DEFAULT FALSE, claim TEXT NOT NULL DEFAULT '', retry_at BIGINT, due_at BIGINT NOT NULL DEFAULT 253402300799000000, begins_at BIGINT);
 CREATE INDEX pull_actions_pr ON pull_actions (pr_id, requested_at);
 CREATE INDEX pull_actions_account ON pull_actions (account_id, requested_at, id) WHERE state = 'pending';
 CREATE UNIQUE INDEX pull_actions_open ON pull_actions (pr_id, kind) WHERE state IN ('pending', 'approved');
@@ -2517,6 +2517,7 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (163, 695, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (164, 705, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (165, 706, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (166, 715, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (167, 730, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
 INSERT INTO schema_releases (version, oldest, program) VALUES (680, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (690, 670, '');
@@ -2524,3 +2525,4 @@ INSERT INTO schema_releases (version, oldest, program) VALUES (695, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (705, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (706, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (715, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (730, 670, '');
