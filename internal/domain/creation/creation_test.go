@@ -296,29 +296,6 @@ func TestLostAnswer(t *testing.T) {
 	})
 }
 
-// Whoever has waited for a host that does not answer is told so, and of what it has refused meanwhile.
-func TestWaitedFor(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(y *yard) {
-		c, _, err := y.begun(y.ctx, web)
-		if err != nil {
-			y.t.Fatal(err)
-		}
-		y.far.before = lost
-		if _, err := y.first(y.ctx, c); err == nil {
-			y.t.Fatal("no failure")
-		}
-		if _, err := y.told(y.ctx, c.ID); fault.From(err).Slug != "repo-being-made" {
-			y.t.Errorf("not answered: %v", err)
-		}
-		y.far.before = codehost.ErrCannot
-		y.pass(shortest)
-		if _, err := y.told(y.ctx, c.ID); fault.From(err).Slug != "repo-not-made" {
-			y.t.Errorf("refused meanwhile: %v", err)
-		}
-	})
-}
-
 // A repository that somebody else has made is never taken.
 func TestStranger(t *testing.T) {
 	t.Parallel()

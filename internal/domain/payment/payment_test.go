@@ -276,7 +276,8 @@ func TestProviderIsAway(t *testing.T) {
 		y.nudge(0, "evt_1", cus, accepted)
 		y.work()
 		for status, slug := range map[int]string{
-			401: "payment-refused", 404: "payment-refused", 429: "payment-unavailable", 500: "payment-unavailable", 302: "payment-unavailable",
+			401: "payment-refused", 404: "payment-refused",
+			429: "payment-unavailable", 500: "payment-unavailable", 302: "payment-unavailable",
 		} {
 			y.till.Fail(status)
 			y.later(sweep)
