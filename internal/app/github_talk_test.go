@@ -80,12 +80,16 @@ func TestTalkAtGitHub(t *testing.T) {
 			if request != 2 {
 				t.Errorf("%d threads of the request", request)
 			}
-			line := all[0].ID
+			var line, whole string
 			for _, at := range all {
 				if at.Path != nil {
 					line = at.ID
+				} else {
+					whole = at.ID
 				}
 			}
+			f.send("POST", "/v1/prs/"+p.ID+"/resolve-thread", f.owner, fmt.Sprintf(`{"thread_id": %q}`, whole)).
+				problem(409, "not_resolvable")
 			f.send("POST", "/v1/prs/"+p.ID+"/comments", f.owner, fmt.Sprintf(`{"thread_id": %q, "body": "It is long."}`, line)).want(201)
 			patience.Until(f.t, "the answer is in the thread", func() bool { return len(there.Threads()[0]) == 3 })
 			if last := there.Threads()[0][2]; !strings.Contains(last.Body, "It is long.") || !strings.HasPrefix(last.Body, "**") {

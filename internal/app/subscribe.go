@@ -139,6 +139,7 @@ func (a *App) subscribeAccounts(p wired) {
 	event.RightsChanged.On(a.db, hosttoken.RightsChanged)
 	event.RightsChanged.On(a.db, modelkey.RightsChanged)
 	event.RightsChanged.On(a.db, modelkey.PrefRightsChanged)
+	event.RightsChanged.On(a.db, p.pull.RightsChanged)
 	event.CredentialDropped.On(a.db, p.signin.CredentialDropped)
 	invitation.Withdrawn.On(a.db, access.Withdrawn)
 	// Given twice, it would count twice.

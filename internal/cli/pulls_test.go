@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"yardmaster/internal/cli/exit"
 )
@@ -67,6 +68,21 @@ func TestApprovedAndHeld(t *testing.T) {
 	p.holds("pr view "+someID, 0, "done; 2 findings hold the merge")
 	f.answers[at] = held(0)
 	p.holds("pr approve "+someID, 0, "nothing else is in its way", "!finding")
+}
+
+// pr view says when a merge begins that waits so that it can be taken back, and how that is done.
+func TestPRViewOfAMergeThatWaits(t *testing.T) {
+	t.Parallel()
+	at := "GET /v1/prs/" + someID
+	waits := func(begins time.Time) string {
+		return strings.Replace(somePull, `{"state": "pending", "kind": "merge"}`,
+			`{"state": "approved", "kind": "merge", "begins_at": "`+begins.Format(time.RFC3339)+`"}`, 1)
+	}
+	f := newFake(t, map[string]string{at: waits(time.Now().Add(time.Hour)), at + "/diff": `{"files": []}`})
+	p := f.person(t)
+	p.holds("pr view "+someID, 0, "merge     begins ", "until then: yardmaster pr unapprove "+someID)
+	f.answers[at] = waits(time.Now().Add(-time.Hour))
+	p.holds("pr view "+someID, 0, "!pr unapprove")
 }
 
 // pr checks ends well only if the head has passed or has no checks: by what was seen last, where it is watched.

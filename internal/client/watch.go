@@ -194,6 +194,8 @@ type Pull struct {
 		// Error and RetryAt describe an approved merge that failed and is retried.
 		Error   *string    `json:"error"`
 		RetryAt *time.Time `json:"retry_at"`
+		// BeginsAt is when an approved merge begins at the earliest; nil: it does not wait.
+		BeginsAt *time.Time `json:"begins_at"`
 		// Protected are the changes about which people are always asked.
 		Protected *struct {
 			Paths []string `json:"paths"`

@@ -279,7 +279,7 @@ func TestUpstreamErrors(t *testing.T) {
 		{"key not allowed", 403, `{"error":{"message":"forbidden"}}`, 403, llm.SlugAuth, "refused the account's key"},
 		{"rate limit", 429, `{"error":{"message":"slow down ` + key + `","type":"tokens","code":"rate_limit_exceeded"}}`, 429,
 			llm.SlugRateLimit, "slow down [key]"},
-		{"no quota", 429, `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`, 402, llm.SlugQuota,
+		{"no quota", 429, `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`, 402, "provider_quota",
 			"no quota left"},
 		{"no credit", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}`,
 			402, llm.SlugQuota, "no quota left"},

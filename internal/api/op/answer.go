@@ -43,6 +43,11 @@ func (a *Answer) encode(o *Op, out any) error {
 	a.ContentType = "application/json"
 	switch r := out.(type) {
 	case *Asset:
+		if r.To != "" {
+			a.Status, a.ContentType = 303, "text/html; charset=utf-8"
+			a.Header = map[string]string{"Location": r.To, "Cache-Control": "no-store"}
+			return nil
+		}
 		a.Status, a.ContentType, a.Body, a.Asset = 200, r.ContentType, r.Body, r
 		return nil
 	case Texter:

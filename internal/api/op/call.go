@@ -103,6 +103,8 @@ type Request struct {
 	BaseURL string
 	Home    string // path of the dashboard; empty: there is none
 	Secure  bool   // the call came over https, or BaseURL is https
+	Query   string // of the address, as it came
+	Bare    bool   // no credential came with the call, good or bad
 }
 
 type requestKey struct{}

@@ -134,6 +134,7 @@ type Asset struct {
 	Cache       string // Cache-Control; empty: a client asks again after five minutes
 	Header      map[string]string
 	Body        []byte
+	To          string // not empty: this caller is sent there instead
 }
 
 var (

@@ -25,7 +25,7 @@ func (s *server) call(w http.ResponseWriter, req *http.Request, o *op.Op) *op.Ca
 		Op: o, Path: req.URL.Path, Changes: op.Writes(req.Method),
 		Request: op.Request{
 			ID: w.Header().Get(requestID), IP: Address(req, s.Proxies), BaseURL: s.Pipeline.BaseURL, Home: s.Pipeline.Home,
-			Secure: req.TLS != nil || strings.HasPrefix(s.Pipeline.BaseURL, "https:"),
+			Secure: req.TLS != nil || strings.HasPrefix(s.Pipeline.BaseURL, "https:"), Query: req.URL.RawQuery,
 		},
 	}
 	observe.Of(req.Context()).Address = c.Request.IP
@@ -34,6 +34,7 @@ func (s *server) call(w http.ResponseWriter, req *http.Request, o *op.Op) *op.Ca
 	}
 	c.Refused = s.comesFrom(req, o.From)
 	c.Presented = s.presented(req)
+	c.Request.Bare = c.Presented.Bearer == "" && c.Presented.Session == ""
 	if o.From == op.OwnForms && c.Refused == nil {
 		c.Presented.SameOrigin = true
 	}

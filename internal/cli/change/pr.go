@@ -141,6 +141,9 @@ func View(ctx context.Context, c *client.Client, w io.Writer, b []byte) error {
 	if a := pr.PendingAction; a != nil && a.RetryAt != nil && a.Error != nil {
 		line("merge", "is tried again at "+a.RetryAt.Local().Format(time.DateTime)+": "+*a.Error)
 	}
+	if a := pr.PendingAction; a != nil && a.BeginsAt != nil && a.BeginsAt.After(time.Now()) {
+		line("merge", "begins "+terminal.When(time.Now(), *a.BeginsAt)+"; until then: yardmaster pr unapprove "+client.Word(pr.ID))
+	}
 	if asked := pr.Warning(); asked != "" {
 		line("asked", asked)
 	}

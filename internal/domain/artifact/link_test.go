@@ -70,7 +70,7 @@ func TestLink(t *testing.T) {
 			}
 		}
 		y.later(25 * time.Hour)
-		if _, _, err := y.follow(link.URL); fault.From(err).Kind != fault.Gone {
+		if _, _, err := y.follow(link.URL); fault.From(err).Slug != "artifact-link-expired" {
 			t.Errorf("expired: %v", err)
 		}
 		long := 90

@@ -66,6 +66,12 @@ const (
 // Values lists all.
 func (Target) Values() []string { return []string{Shared, Org, User} }
 
+// Firewall is what a machine has of one.
+type Firewall string
+
+// Values lists all.
+func (Firewall) Values() []string { return []string{"active", "inactive", "absent", "unknown"} }
+
 // The lifetimes of enrollments and credentials.
 const (
 	enrollmentTTL = time.Hour
@@ -161,7 +167,7 @@ type Agent struct {
 // each start, as the user that it runs as.
 type Hardening struct {
 	_            struct{}      `doc:"What a box reports after its firewall was set up."`
-	Firewall     string        `json:"firewall" enum:"active,inactive,absent,unknown" doc:"inactive: there is one, which lets everything in; absent: no program for one is installed; unknown: the box may not see it, and findings say why"`
+	Firewall     Firewall      `json:"firewall" doc:"inactive: there is one, which lets everything in; absent: no program for one is installed; unknown: the box may not see it, and findings say why"`
 	ExposedPorts []ExposedPort `json:"exposed_ports" doc:"what listens at addresses other than loopback; whether others reach it is up to the firewall and the network"`
 	Findings     []string      `json:"findings" example:"[]" doc:"what else is worth knowing, for people"`
 	ReportedAt   time.Time     `json:"reported_at" doc:"when the report came"`

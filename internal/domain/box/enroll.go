@@ -441,7 +441,7 @@ func replaceKey(tx *db.Tx, r row, publicKey string) error {
 }
 
 type hardeningIn struct {
-	Firewall     string        `json:"firewall" enum:"active,inactive,absent,unknown" doc:"active, inactive, absent, or unknown to the box"`
+	Firewall     Firewall      `json:"firewall" doc:"active, inactive, absent, or unknown to the box"`
 	ExposedPorts []ExposedPort `json:"exposed_ports" maxItems:"1000" doc:"what listens at addresses other than loopback"`
 	Findings     []string      `json:"findings,omitempty" maxItems:"100" maxLength:"500" doc:"what else is worth knowing, for people"`
 }
@@ -467,7 +467,8 @@ func (s *Service) hardeningReport(ctx context.Context, in hardeningIn) (out Hard
 		if _, err := setHardening.Exec(tx, r.ID, db.JSON[Hardening]{V: h}); err != nil {
 			return err
 		}
-		return hardeningEvent.Record(tx, event.Subject{ID: r.ID}, hardeningData{ExposedPorts: len(in.ExposedPorts), Firewall: in.Firewall})
+		return hardeningEvent.Record(tx, event.Subject{ID: r.ID},
+			hardeningData{ExposedPorts: len(in.ExposedPorts), Firewall: string(in.Firewall)})
 	})
 	return out, err
 }

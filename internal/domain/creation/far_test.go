@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/codehost"
+	"yardmaster/internal/fault"
 )
 
 // CreateRepo implements codehost.Forge.
@@ -40,5 +41,28 @@ func TestLateCall(t *testing.T) {
 			y.t.Errorf("%v, %v", final, err)
 		}
 		y.holds("late", done, "acme elsewhere acme-org/web", "repo.created")
+	})
+}
+
+// Whoever has waited for a host that does not answer is told so, and of what it has refused meanwhile.
+func TestWaitedFor(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(y *yard) {
+		c, _, err := y.begun(y.ctx, web)
+		if err != nil {
+			y.t.Fatal(err)
+		}
+		y.far.before = lost
+		if _, err := y.first(y.ctx, c); err == nil {
+			y.t.Fatal("no failure")
+		}
+		if _, err := y.told(y.ctx, c.ID); fault.From(err).Slug != "repo-being-made" {
+			y.t.Errorf("not answered: %v", err)
+		}
+		y.far.before = codehost.ErrCannot
+		y.pass(shortest)
+		if _, err := y.told(y.ctx, c.ID); fault.From(err).Slug != "repo-not-made" {
+			y.t.Errorf("refused meanwhile: %v", err)
+		}
 	})
 }

@@ -103,8 +103,14 @@ func (s *Service) create(ctx context.Context, in createIn) (out Created, err err
 	if err := s.wait(call, c.ID); err != nil {
 		return out, err
 	}
+	return s.told(ctx, c.ID)
+}
+
+// told is what has become of a creation, for whoever has waited for it.
+func (s *Service) told(ctx context.Context, creationID string) (out Created, err error) {
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		if c, err = byID.One(tx, tx.Account, c.ID); err != nil {
+		c, err := byID.One(tx, tx.Account, creationID)
+		if err != nil {
 			return err
 		}
 		switch c.State {

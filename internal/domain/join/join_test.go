@@ -270,10 +270,10 @@ func TestRefusals(t *testing.T) {
 			t.Error(err)
 		}
 		y.Key = nil
-		if _, err := y.ask("acme", m, ""); fault.From(err).Slug != slugNoKey {
+		if _, err := y.ask("acme", m, ""); fault.From(err).Slug != "no-platform-ssh-key" {
 			t.Error(err)
 		}
-		if _, err := y.key(as(t.Context(), "acme"), op.None{}); fault.From(err).Slug != slugNoKey {
+		if _, err := y.key(as(t.Context(), "acme"), op.None{}); fault.From(err).Slug != "no-platform-ssh-key" {
 			t.Error(err)
 		}
 	})

@@ -250,6 +250,9 @@ func TestLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.want(422, "acme", "PUT", "/v1/kb/web/pages/more", put("x"), &p)
+		if !strings.HasSuffix(p.Type, "/too-many-pages") {
+			t.Errorf("%+v", p)
+		}
 		w.want(200, "acme", "PUT", overview, put("one that there is"), nil)
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/proof/seed"
@@ -415,7 +416,7 @@ func TestUnsubscribe(t *testing.T) {
 		}
 		p.now = p.now.Add(linkLife)
 		if _, err := p.unsubscribe(p.t.Context(), unsubscribeIn{Token: token}); err == nil ||
-			!strings.Contains(err.Error(), errExpired.Slug) {
+			fault.From(err).Slug != "unsubscribe-link-expired" {
 			p.t.Errorf("expired: %v", err)
 		}
 	})

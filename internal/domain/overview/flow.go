@@ -117,7 +117,7 @@ type interval struct {
 
 // ranks are the phases in the order in which a moment counts for them: what works before what
 // waits, since a person is asked while checks run.
-var ranks = []string{"agent", "repair", "checks", "review", "prepare", "person", "queue"}
+var ranks = []PhaseName{"agent", "repair", "checks", "review", "prepare", "person", "queue"}
 
 // lead adds up how long tasks took, by the day on which they were merged.
 func (f *Flow) lead(merged []measure.Lead, legs []measure.Leg) {
@@ -135,12 +135,12 @@ func (f *Flow) lead(merged []measure.Lead, legs []measure.Leg) {
 			of[l.PullID] = append(of[l.PullID], i)
 		}
 	}
-	took, sums, counts := []int64{}, make([]map[string]time.Duration, len(f.Days)), make([]int64, len(f.Days))
+	took, sums, counts := []int64{}, make([]map[PhaseName]time.Duration, len(f.Days)), make([]int64, len(f.Days))
 	leads := make([]time.Duration, len(f.Days))
 	for _, m := range merged {
 		day := int(m.MergedAt.Sub(f.From) / oneDay)
 		if sums[day] == nil {
-			sums[day] = map[string]time.Duration{}
+			sums[day] = map[PhaseName]time.Duration{}
 		}
 		whole := max(0, m.MergedAt.Sub(m.FiledAt))
 		took, counts[day], leads[day] = append(took, int64(whole/time.Second)), counts[day]+1, leads[day]+whole
@@ -155,7 +155,8 @@ func (f *Flow) lead(merged []measure.Lead, legs []measure.Leg) {
 		mean := func(d time.Duration) int64 { return int64(d/time.Second) / counts[i] }
 		whole := mean(leads[i])
 		f.Days[i].Lead = &whole
-		for _, p := range phasesOf {
+		for _, name := range PhaseName("").Values() {
+			p := PhaseName(name)
 			if d := mean(sums[i][p]); d > 0 {
 				f.Days[i].Parts = append(f.Days[i].Parts, Part{Phase: p, Seconds: d})
 			}

@@ -12,13 +12,18 @@ import (
 	"yardmaster/internal/money"
 )
 
-// phasesOf are the phases in the order in which Parts names them.
-var phasesOf = []string{"queue", "prepare", "agent", "checks", "review", "repair", "person"}
+// PhaseName says what went on.
+type PhaseName string
+
+// Values lists all, in the order in which Parts names them.
+func (PhaseName) Values() []string {
+	return []string{"queue", "prepare", "agent", "checks", "review", "repair", "person"}
+}
 
 // Phase is a part of the time of a task.
 type Phase struct {
 	_       struct{}   `doc:"A part of the time of a task." schema:"TimelinePhase"`
-	Phase   string     `json:"phase" enum:"queue,prepare,agent,checks,review,repair,person" doc:"what went on"`
+	Phase   PhaseName  `json:"phase" doc:"what went on"`
 	BeganAt time.Time  `json:"began_at" doc:"when it began"`
 	EndedAt *time.Time `json:"ended_at" doc:"when it ended; null: it goes on"`
 	TaskID  *string    `json:"task_id" format:"uuid" doc:"the task whose run it is: this one, or a check, review or repair of its pull request; null of a merge question"`
@@ -31,9 +36,9 @@ type Phase struct {
 
 // Part is how long a task was in one phase.
 type Part struct {
-	_       struct{} `doc:"How long a task was in one phase." schema:"TimelinePart"`
-	Phase   string   `json:"phase" enum:"queue,prepare,agent,checks,review,repair,person" doc:"the phase"`
-	Seconds int64    `json:"seconds" example:"372" doc:"the sum of its times, whole seconds; phases may overlap"`
+	_       struct{}  `doc:"How long a task was in one phase." schema:"TimelinePart"`
+	Phase   PhaseName `json:"phase" doc:"the phase"`
+	Seconds int64     `json:"seconds" example:"372" doc:"the sum of its times, whole seconds; phases may overlap"`
 }
 
 // Timeline is the time of a task.
@@ -87,7 +92,7 @@ func (s *Service) timeline(ctx context.Context, in timelineIn) (out Timeline, er
 
 // ofRun are the phases of a run: the wait for a box, the checkout, and the work.
 func ofRun(r measure.Stay) []Phase {
-	works := map[string]string{"ci": "checks", "review": "review", "babysit": "repair"}[r.Kind]
+	works := map[string]PhaseName{"ci": "checks", "review": "review", "babysit": "repair"}[r.Kind]
 	if works == "" {
 		works = "agent"
 	}
@@ -119,7 +124,7 @@ func (t *Timeline) sum() {
 		end = *t.EndedAt
 	}
 	t.Lead = int64(max(0, end.Sub(t.FiledAt)) / time.Second)
-	took := map[string]time.Duration{}
+	took := map[PhaseName]time.Duration{}
 	for _, p := range t.Phases {
 		until := t.At
 		if p.EndedAt != nil {
@@ -127,7 +132,8 @@ func (t *Timeline) sum() {
 		}
 		took[p.Phase] += max(0, until.Sub(p.BeganAt))
 	}
-	for _, p := range phasesOf {
+	for _, name := range PhaseName("").Values() {
+		p := PhaseName(name)
 		if d, there := took[p]; there {
 			t.Parts = append(t.Parts, Part{Phase: p, Seconds: int64(d / time.Second)})
 		}

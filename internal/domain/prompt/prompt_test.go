@@ -1,11 +1,13 @@
 package prompt
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -74,6 +76,40 @@ func TestOrderAndVariables(t *testing.T) {
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+// An account has so many variables and no more; one that there is can still be changed.
+func TestVariablesAreBounded(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		s, ctx := New(Needs{DB: d, Refs: noRefs{}}), db.WithAccount(t.Context(), "acme")
+		err := d.Write(ctx, func(tx *db.Tx) error {
+			if err := seed.Add(tx, seed.Account{ID: "acme"}); err != nil {
+				return err
+			}
+			for i := range maxVars {
+				if _, err := putVar.Exec(tx, putVarArgs{
+					AccountID: "acme", Scope: string(Account), Key: fmt.Sprint("v", i), Value: "x", CreatedAt: tx.Now,
+				}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put := func(key string) error {
+			_, err := s.set(ctx, setVarIn{varIn: varIn{Scope: Account, Key: key}, Value: "y"})
+			return err
+		}
+		if err := put("more"); fault.From(err).Slug != "too-many-variables" {
+			t.Error(err)
+		}
+		if err := put("v0"); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -175,7 +175,7 @@ func (s *Service) order(tx *db.Tx, pr *row, by string) error {
 		err = approvedEvent.Record(tx, about, approvedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID})
 	}
 	if err == nil {
-		err = errors.Join(s.settle(tx, pr, by), s.grace(tx, pr, actionID, by))
+		err = errors.Join(s.settle(tx, pr, by), s.grace(tx, pr, &actionRow{ID: actionID}, by))
 	}
 	s.Hub.Notify(tx, event.PullTopic)
 	return err
@@ -272,7 +272,7 @@ func (s *Service) answerAs(tx *db.Tx, pr *row, a actionRow, state, by string) (a
 		if err := approvedEvent.Record(tx, about, approvedData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 			return a, err
 		}
-		if err := errors.Join(s.settle(tx, pr, by), s.grace(tx, pr, a.ID, by)); err != nil {
+		if err := errors.Join(s.settle(tx, pr, by), s.grace(tx, pr, &a, by)); err != nil {
 			return a, err
 		}
 		s.Hub.Notify(tx, event.PullTopic)

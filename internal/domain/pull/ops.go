@@ -106,6 +106,9 @@ func (a actionRow) wire() PendingAction {
 	if a.State == ActionApproved && a.Error != nil {
 		out.RetryAt = a.RetryAt
 	}
+	if a.State == ActionApproved && !a.Called {
+		out.BeginsAt = a.BeginsAt
+	}
 	if a.Protected != nil {
 		out.Protected = &a.Protected.V
 	}

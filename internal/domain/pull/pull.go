@@ -166,6 +166,7 @@ type PendingAction struct {
 	State       string     `json:"state" enum:"pending,approved,applied,failed,skipped,stale,expired" doc:"approved: to be carried out; applied: done; skipped: declined; stale: the head has moved; expired: nobody answered for 14 days"`
 	Error       *string    `json:"error" example:"null" doc:"why it could not be carried out, the last time; null unless it failed"`
 	RetryAt     *time.Time `json:"retry_at" example:"null" doc:"when an approved one that failed is tried again; null unless it is"`
+	BeginsAt    *time.Time `json:"begins_at" example:"null" doc:"when an approved merge begins at the earliest, until which the approval can be taken back; null: it does not wait for that"`
 	DecidedBy   *string    `json:"decided_by" example:"null" doc:"who decided: user:<id>, or policy; null while it is pending"`
 	RequestedAt time.Time  `json:"requested_at" doc:"when it was asked"`
 	DecidedAt   *time.Time `json:"decided_at" example:"null" doc:"when it was decided; null while it is pending"`

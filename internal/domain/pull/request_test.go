@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/proof/seed"
 )
 
 // as is the context of a member of acme.
@@ -290,6 +291,34 @@ func TestUnapprove(t *testing.T) {
 		takes("ada", "merge_begun")
 		y.host.merge = nil
 		y.pass(time.Minute)
+		if pr := y.row(prID); pr.State != Merged {
+			t.Errorf("%s", pr.State)
+		}
+	})
+}
+
+// A merge is not made in the name of somebody who may decide no more: what they have ordered, and
+// what has not begun, is asked about again.
+func TestOrdersEndWithTheRight(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		y.policy(checked + "merge: {grace: 600}\n")
+		sha := y.commit("svc/a", "a", "1\n")
+		prID := y.green("svc/a", sha)
+		changed := func(user string) { y.write(func(tx *db.Tx) error { return y.RightsChanged(tx, user) }) }
+		y.approve(prID, sha) // ada, who has left
+		changed("bob")
+		y.wantActions(prID, "approved")
+		changed("ada")
+		y.wantActions(prID, "skipped pending")
+		y.wantNeed(prID, NeedsDecision, "pr.approve_pending")
+		y.write(func(tx *db.Tx) error {
+			return seed.Add(tx, seed.User{ID: "ada"}, seed.Member{Account: "acme", User: "ada", Role: "member"})
+		})
+		y.approve(prID, sha)
+		changed("ada") // who is another kind of member now, and may decide
+		y.wantActions(prID, "skipped approved")
+		y.pass(time.Hour)
 		if pr := y.row(prID); pr.State != Merged {
 			t.Errorf("%s", pr.State)
 		}

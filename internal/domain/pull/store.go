@@ -120,6 +120,7 @@ type actionRow struct {
 	CarriedFrom *string
 	Details     db.JSON[Details]
 	StaleWhy    string // why it ended that is stale, or failed: head_moved, withdrawn, toMend
+	BeginsAt    *time.Time
 }
 
 // toMend is why an action failed about a head that has to be repaired first.
@@ -174,7 +175,7 @@ const (
 	p.carry, p.review, p.findings, p.review_rounds, p.request_rounds, p.watch, p.round_then, p.round_of, p.round_asked, p.objections, p.remarks,
 	p.changed_files, p.added_lines, p.deleted_lines, p.unwanted, p.left_out, p.would, p.had, p.otherwise, ` + startSHA
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
-	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, called, retry_at, protected, carried_from, details, stale_why`
+	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, called, retry_at, protected, carried_from, details, stale_why, begins_at`
 	dueColumns    = `id, account_id, pr_id, head_sha, kind, called, decided_by`
 )
 
@@ -239,6 +240,7 @@ var (
 		AND state IN ('pending', 'approved')`)
 	decideAction = db.SWith[decideActionArgs](`UPDATE pull_actions SET state = :state, decided_by = :decided_by, decided_at = :decided_at,
 		` + notDue + ` WHERE id = :id AND state = 'pending'`)
+	setBegins    = db.S(`UPDATE pull_actions SET begins_at = $2 WHERE id = $1`)
 	endExpired   = db.S(`UPDATE pull_actions SET state = 'expired', decided_at = $2 WHERE id = $1 AND state = 'pending'`)
 	staleActions = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
 	// replaced ends an action that another one replaces.

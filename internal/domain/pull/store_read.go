@@ -177,7 +177,7 @@ var (
 )
 
 const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at, a.decided_at, a.expires_at,
-	a.called, a.retry_at, a.protected, a.carried_from, a.details, a.stale_why,
+	a.called, a.retry_at, a.protected, a.carried_from, a.details, a.stale_why, a.begins_at,
 	r.owner, r.name, p.number, p.title, p.url, p.checks, p.review, p.findings, p.changed_files, p.added_lines, p.deleted_lines, p.unwanted,
 	p.left_out, p.task_id
 	FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id

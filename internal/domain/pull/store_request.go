@@ -27,6 +27,15 @@ var (
 	requested = db.S(`UPDATE pull_actions SET stale_why = 'requested' WHERE id = $1`)
 	noAnswer  = db.S(`UPDATE pull_actions SET stale_why = 'taken_back' WHERE pr_id = $1 AND head_sha = $2 AND kind = 'merge' AND state = 'skipped'
 		AND stale_why = 'requested'`)
+	// ordersOf are the merges of whatever account that somebody has ordered and that have not begun.
+	ordersOf = db.Q[orderRow](`SELECT account_id, pr_id FROM pull_actions WHERE state = 'approved'
+		AND kind = 'merge' AND called = FALSE AND decided_by = $1 ORDER BY pr_id`)
 	// unapproved makes a no of a yes that is not carried out yet.
 	unapproved = db.S(`UPDATE pull_actions SET state = 'skipped', decided_at = $2 WHERE id = $1 AND state = 'approved' AND called = FALSE`)
 )
+
+// orderRow is a merge that somebody has ordered.
+type orderRow struct {
+	AccountID string
+	PRID      string `db:"pr_id"`
+}

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -29,31 +30,65 @@ func (s *Service) unapprove(ctx context.Context, in decideIn) (Decision, error) 
 		case a.Called:
 			return actionRow{}, fault.Reason("merge_begun", "The merge has begun.")
 		}
-		if _, err := unapproved.Exec(tx, a.ID, tx.Micros()); err != nil {
-			return a, err
-		}
-		s.orderEnded(tx, a)
-		data := questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}
-		if err := skippedEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, data); err != nil {
-			return a, err
-		}
-		var asked *Protected
-		if a.Protected != nil {
-			asked = &a.Protected.V
-		}
-		if err := s.question(tx, pr, asked); err != nil {
-			return a, err
-		}
-		if err := s.move(tx, pr); err != nil {
+		if err := s.takeBack(tx, pr, a); err != nil {
 			return a, err
 		}
 		return openAction.One(tx, pr.ID)
 	})
 }
 
+// takeBack makes a no of a yes whose merge has not begun, and puts the question again.
+func (s *Service) takeBack(tx *db.Tx, pr *row, a actionRow) error {
+	if _, err := unapproved.Exec(tx, a.ID, tx.Micros()); err != nil {
+		return err
+	}
+	s.orderEnded(tx, a)
+	data := questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}
+	if err := skippedEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, data); err != nil {
+		return err
+	}
+	var asked *Protected
+	if a.Protected != nil {
+		asked = &a.Protected.V
+	}
+	if err := s.question(tx, pr, asked); err != nil {
+		return err
+	}
+	return s.move(tx, pr)
+}
+
+// RightsChanged takes back what a user has ordered and may decide no more, as far as it has not
+// begun: the question is put to those who may. It is a subscriber of event.RightsChanged.
+func (s *Service) RightsChanged(tx *db.Tx, userID string) error {
+	orders, err := ordersOf.All(tx, policy.Actor{UserID: userID}.Label())
+	for _, o := range orders {
+		if err == nil {
+			err = tx.As(o.AccountID, func() error { return s.endOrder(tx, userID, o.PRID) })
+		}
+	}
+	return err
+}
+
+// endOrder takes back the order of a user about a pull request of tx.Account.
+func (s *Service) endOrder(tx *db.Tx, userID, prID string) error {
+	role, member, err := people.Role(tx, tx.Account, userID)
+	if err != nil || member && role.Ceiling().Has(policy.Scopes(policy.WritePRs)) {
+		return err
+	}
+	pr, ok, err := lock(tx, prID)
+	if err != nil || !ok || pr.State != Open {
+		return err
+	}
+	a, open, err := openAction.Maybe(tx, prID)
+	if err != nil || !open || a.State != ActionApproved || a.Called {
+		return err
+	}
+	return s.takeBack(tx, pr, a)
+}
+
 // grace has a merge carried out that was ordered; one that a person has ordered, after as long
 // as the policy says that it may be taken back.
-func (s *Service) grace(tx *db.Tx, pr *row, actionID, by string) error {
+func (s *Service) grace(tx *db.Tx, pr *row, a *actionRow, by string) error {
 	e := due.Entry{Account: tx.Account}
 	if by != byPolicy {
 		r, _, err := repo.ByID(tx, pr.RepoID)
@@ -62,6 +97,11 @@ func (s *Service) grace(tx *db.Tx, pr *row, actionID, by string) error {
 		}
 		e.After = time.Duration(r.Policy.Merge.Grace) * time.Second
 	}
-	s.orders.Add(tx, actionID, e)
-	return nil
+	s.orders.Add(tx, a.ID, e)
+	if e.After == 0 {
+		return nil
+	}
+	a.BeginsAt = new(tx.Now.Add(e.After))
+	_, err := setBegins.Exec(tx, a.ID, db.Micros(*a.BeginsAt))
+	return err
 }

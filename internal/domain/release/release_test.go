@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/blob"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/minisign"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/protocol"
@@ -71,6 +72,9 @@ func TestOwnProgram(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		r := got.Data[0]
+		if _, err := s.program(t.Context(), programIn{ID: r.ID}); fault.From(err).Slug != "release-not-stored" {
+			t.Errorf("there are no objects: %v", err)
+		}
 		if r.Target != runtime.GOOS+"/"+runtime.GOARCH || r.Built != nil || r.Halted != nil {
 			t.Errorf("%+v", r)
 		}
@@ -84,6 +88,9 @@ func TestOwnProgram(t *testing.T) {
 		}
 		if got := s.seen(t, policy.ReadRunners); len(got.Data) != 0 {
 			t.Errorf("what was halted can be installed: %+v", got)
+		}
+		if _, err := s.program(t.Context(), programIn{ID: r.ID}); fault.From(err).Slug != "release-halted" {
+			t.Errorf("a box takes what was halted: %v", err)
 		}
 		all := s.seen(t, policy.ReadRunners, policy.AdminReleases)
 		if len(all.Data) != 1 || all.Data[0].Halted == nil || all.Data[0].SignedBy == r.SignedBy || all.Data[0].ID != r.ID {

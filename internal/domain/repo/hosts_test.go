@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"yardmaster/internal/api/op"
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
@@ -86,6 +88,15 @@ func TestOneOfANameIsEnabled(t *testing.T) {
 		if err := enable(other, true); !db.IsUnique(err) {
 			t.Errorf("both are enabled: %v", err)
 		}
+		refused := func(when, slug string) {
+			t.Helper()
+			var problem op.Problem
+			p.call("acme", 409, "PATCH", "/v1/repos/acme/web", `{"host": "second", "enabled": true}`, &problem)
+			if !strings.HasSuffix(problem.Type, "/"+slug) {
+				t.Errorf("%s: %+v", when, problem)
+			}
+		}
+		refused("one of that name is enabled", "repo_ambiguous")
 		p.call("acme", 200, "PATCH", "/v1/repos/acme/web", `{"enabled": false}`, nil)
 		want("none enabled", first, codehost.BuiltIn, here, false)
 		if err := enable(other, true); err != nil {
@@ -101,6 +112,14 @@ func TestOneOfANameIsEnabled(t *testing.T) {
 				t.Errorf("a switch of the other one was turned: %+v", r)
 			}
 		}
+		p.write("acme", func(tx *db.Tx) error {
+			r, err := byID.One(tx, tx.Account, other)
+			if err != nil {
+				return err
+			}
+			return lose(tx, r, LostRemoved)
+		})
+		refused("its host has taken it away", "repo_out_of_reach")
 		if slices.Sort(all); !slices.Equal(all, []string{"builtin " + here, "second " + there}) {
 			t.Errorf("listed: %q", all)
 		}

@@ -91,7 +91,7 @@ type MergePolicy struct {
 	DeleteBranch bool     `json:"delete_branch" yaml:"delete_branch" doc:"whether the branch goes once it is merged"`
 	Queue        string   `json:"queue" yaml:"queue" enum:"off,batch" doc:"batch: approved heads are checked together with what the base has become, and merged in order; off: each is merged at once. A merge queue of the code host goes before"`
 	Batch        int      `json:"batch" yaml:"batch" example:"5" doc:"how many heads are checked together at most, 1 to 20"`
-	Grace        int      `json:"grace" yaml:"grace" example:"0" doc:"seconds for which a merge waits that a person has approved, so that it can be taken back; 0 to 600"`
+	Grace        int      `json:"grace" yaml:"grace" example:"60" doc:"seconds for which a merge waits that a person has approved, so that it can be taken back; 0 to 600"`
 	OnCancel     string   `json:"on_cancel" yaml:"on_cancel" enum:"close,keep" doc:"close: a pull request is closed with its task; keep: it stays open for people"`
 }
 

@@ -107,6 +107,21 @@ func TestDismissedForTheRepository(t *testing.T) {
 		review()
 		y.verified(1, 1)
 		y.wantRun(Completed, VerdictFailure, 1)
+
+		// What is fixed is nobody's to dismiss.
+		open := y.all()[slices.IndexFunc(y.all(), func(f Finding) bool { return f.State != Dismissed })]
+		y.write(func(tx *db.Tx) error {
+			now, err := findingByID.One(tx, tx.Account, open.ID)
+			if err != nil {
+				return err
+			}
+			now.State = Fixed
+			_, err = updateFinding.Exec(tx, now)
+			return err
+		})
+		if _, err := y.dismiss(y.ctx(), dismissIn{ID: open.ID}); fault.From(err).Slug != "finding_closed" {
+			t.Errorf("fixed: %v", err)
+		}
 	})
 }
 

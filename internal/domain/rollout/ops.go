@@ -178,16 +178,29 @@ type Started struct {
 	Rollout *Rollout `json:"rollout" doc:"the one that is under way; null: none"`
 }
 
-// publish puts the server's own program into the ledger, since a server that was just upgraded may
-// be asked before it is there. That is no part of the call, which may be undone or repeated.
-func (s *Service) publish() error {
-	ctx, stop := context.WithTimeout(context.Background(), publishTime)
+// publish puts the server's own program into the ledger if that is what boxes are to be brought to,
+// since a server that was just upgraded may be asked before it is there. Another channel has nothing
+// of it. That is no part of the call, which may be undone or repeated.
+func (s *Service) publish(ctx context.Context, channel string) error {
+	if channel == "" {
+		if err := s.DB.Read(ctx, func(tx *db.Tx) error {
+			p, err := policies(tx)
+			channel = p.channelOf()
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	if channel != release.BuiltIn {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), publishTime)
 	defer stop()
 	return s.Releases.PublishOwn(ctx)
 }
 
 func (s *Service) start(ctx context.Context, in startIn) (out Started, err error) {
-	if err := s.publish(); err != nil {
+	if err := s.publish(ctx, in.Channel); err != nil {
 		return out, err
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {

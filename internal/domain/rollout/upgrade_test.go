@@ -27,3 +27,21 @@ func TestRightAfterAnUpgrade(t *testing.T) {
 		}
 	})
 }
+
+// TestOtherChannelsHaveNothingOfIt: whoever brings boxes to a release of another channel publishes nothing,
+// also where the account follows that channel.
+func TestOtherChannelsHaveNothingOfIt(t *testing.T) {
+	t.Parallel()
+	onBoth(t, 1, func(y *yard) {
+		y.builds, y.own = nil, []release.Build{build("v1.1.0", "")}
+		if _, err := y.start(y.as(), startIn{Channel: "stable"}); err != nil || len(y.builds) != 0 {
+			y.t.Errorf("by name: %v, %d builds", err, len(y.builds))
+		}
+		if _, err := y.pin(y.as(), pinIn{Scope: OfAccount, Channel: new("stable")}); err != nil {
+			y.t.Fatal(err)
+		}
+		if _, err := y.start(y.as(), startIn{}); err != nil || len(y.builds) != 0 {
+			y.t.Errorf("by what the account follows: %v, %d builds", err, len(y.builds))
+		}
+	})
+}

@@ -83,9 +83,10 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{
 			ID: "service.dashboard", Method: "GET", Path: "/ui/{path...}", Group: group, Rule: policy.Public(),
 			Lenient: true, // views and filters of pages are in the query, for the page to read
-			Also:    []int{304},
+			Also:    []int{303, 304},
 			Summary: "The dashboard",
-			Doc:     "One page for every address below /ui/. What it shows and does, it asks of this API with the session's cookie.",
+			Doc: "One page for every address below /ui/. What it shows and does, it asks of this API with the session's cookie. " +
+				"A browser without one is sent to the sign-in page, which leads back.",
 		}, s.dashboard),
 		op.New(op.Row{
 			ID: "service.dashboard_file", Method: "GET", Path: "/ui/a/{name}", Group: group, Rule: policy.Public(),

@@ -138,7 +138,7 @@ func (y *yard) as(account string, scopes ...policy.Scope) context.Context {
 func (y *yard) connect(in connectIn) Connected {
 	y.t.Helper()
 	if in.Name == "" {
-		in.Name = in.Kind
+		in.Name = string(in.Kind)
 	}
 	c, err := y.nodes[0].connect(y.as("acme", policy.WriteTasks), in)
 	if err != nil {

@@ -89,7 +89,7 @@ type Source struct {
 	_              struct{}          `doc:"A system whose deliveries become asks."`
 	ID             string            `json:"id" format:"uuid" doc:"id of the source"`
 	Name           string            `json:"name" example:"errors" doc:"its name, which no other source of the account has"`
-	Kind           string            `json:"kind" enum:"gitea,forgejo,gitlab,sentry,linear,pagerduty,generic" example:"sentry" doc:"what kind of system it is"`
+	Kind           Vendor            `json:"kind" example:"sentry" doc:"what kind of system it is"`
 	URL            string            `json:"url" format:"uri" example:"https://yard.example.com/v1/inbound/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"where the system is to send"`
 	State          string            `json:"state" enum:"ready,awaiting_secret" example:"ready" doc:"awaiting_secret: the system makes the secret, which is yet to be given with integration.rotate; all it sends is refused"`
 	Repo           *string           `json:"repo" example:"acme/web" doc:"repository of deliveries whose project is not in projects; null: none"`
@@ -121,8 +121,9 @@ func (s *Service) show(tx *db.Tx, rows ...row) ([]Source, error) {
 	out := make([]Source, len(rows))
 	for i, r := range rows {
 		o := Source{
-			ID: r.ID, Name: r.Name, Kind: r.Kind, URL: s.BaseURL + "/v1/inbound/" + r.ID, State: Ready, Projects: map[string]string{},
-			Label: db.NullText(r.Label), Bot: db.NullText(r.Bot), Trusted: r.Trusted, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt,
+			ID: r.ID, Name: r.Name, Kind: Vendor(r.Kind), URL: s.BaseURL + "/v1/inbound/" + r.ID, State: Ready,
+			Projects: map[string]string{}, Label: db.NullText(r.Label), Bot: db.NullText(r.Bot), Trusted: r.Trusted,
+			CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt,
 			LastDeliveryAt: r.LastDeliveryAt, LastRefusedAt: r.LastRefusedAt,
 		}
 		if r.Sealed == "" {
@@ -178,7 +179,7 @@ func (s *Service) list(ctx context.Context, _ op.None) (op.Page[Source], error) 
 
 type connectIn struct {
 	Name     string            `json:"name" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$" says:"must be at most 100 letters, digits, points, hyphens and underscores, and begin with a letter or digit" example:"errors" doc:"name of the source"`
-	Kind     string            `json:"kind" enum:"gitea,forgejo,gitlab,sentry,linear,pagerduty,generic" example:"sentry" doc:"what kind of system it is"`
+	Kind     Vendor            `json:"kind" example:"sentry" doc:"what kind of system it is"`
 	Repo     string            `json:"repo,omitempty" pattern:"^[^/\\s]+/[^/\\s]+$" says:"must have the form OWNER/NAME" maxLength:"200" doc:"owner/name; repository of deliveries whose project is not in projects"`
 	Projects map[string]string `json:"projects,omitempty" maxItems:"200" maxLength:"200" example:"{\"front-end\":\"acme/web\"}" doc:"repositories by the names of projects there: of a code host the path of the repository, of Sentry the slug or id, of Linear the key or name of the team or the name of the project, of PagerDuty the name or id of the service"`
 	Label    string            `json:"label,omitempty" maxLength:"100" example:"agents" doc:"only issues with this label become asks; of code hosts and Linear"`
@@ -236,7 +237,7 @@ func (s *Service) connect(ctx context.Context, in connectIn) (out Connected, err
 		return out, err
 	}
 	secret := in.Secret
-	if secret == "" && !inbound.MakesSecret(in.Kind) {
+	if secret == "" && !inbound.MakesSecret(string(in.Kind)) {
 		secret = id.Secret(id.Webhook)
 	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
@@ -248,7 +249,7 @@ func (s *Service) connect(ctx context.Context, in connectIn) (out Connected, err
 			return fault.Reason("too-many-sources", "The account has 50 sources. Disconnect one first.")
 		}
 		a := insertArgs{
-			ID: id.New(), AccountID: tx.Account, Name: in.Name, Kind: in.Kind, Label: in.Label, Bot: in.Bot, Trusted: in.Trusted,
+			ID: id.New(), AccountID: tx.Account, Name: in.Name, Kind: string(in.Kind), Label: in.Label, Bot: in.Bot, Trusted: in.Trusted,
 			CreatedBy: policy.From(ctx).Label(), CreatedAt: tx.Micros(),
 		}
 		if a.RepoID, err = repository(tx, in.Repo); err != nil {
@@ -271,7 +272,7 @@ func (s *Service) connect(ctx context.Context, in connectIn) (out Connected, err
 		if secret != "" && in.Secret == "" {
 			out.Secret = &secret
 		}
-		return connectedEvent.Record(tx, event.Subject{ID: a.ID}, connectedData{Kind: in.Kind, Name: in.Name, Trusted: in.Trusted})
+		return connectedEvent.Record(tx, event.Subject{ID: a.ID}, connectedData{Kind: string(in.Kind), Name: in.Name, Trusted: in.Trusted})
 	})
 	return out, taken(err)
 }

@@ -29,6 +29,12 @@ import (
 	"yardmaster/internal/seal"
 )
 
+// Vendor is what kind of system a source is.
+type Vendor string
+
+// Values lists all.
+func (Vendor) Values() []string { return inbound.Kinds() }
+
 // Outcome is what became of a delivery.
 type Outcome string
 

@@ -126,7 +126,7 @@ func TestVaultsAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := put("D"); !fault.IsKind(err, fault.Unprocessable) {
+		if err := put("D"); fault.From(err).Slug != "vault-full" {
 			t.Error("a vault takes more than it may:", err)
 		}
 		err := in(func(tx *db.Tx) error {

@@ -16,6 +16,7 @@ import (
 
 	"yardmaster/internal/proof/browser"
 	"yardmaster/internal/proof/npm"
+	"yardmaster/internal/proof/rig"
 )
 
 // axe is the source of axe-core, which finds what people with disabilities cannot use.
@@ -74,6 +75,22 @@ func faults(b *browser.Tab) (found []string) {
 		b.T.Fatal(err)
 	}
 	return found
+}
+
+// On the way to the sign-in page and back nothing is refused, so that the console has nothing to say.
+func TestWayToTheSignInPage(t *testing.T) {
+	t.Parallel()
+	y := start(t)
+	b := browser.Open(t, y.URL, 1440, 900)
+	b.Go("/ui/tasks?show=failed")
+	b.Until("the sign-in page", `location.pathname === "/login" && document.querySelector("input[type=password]")`)
+	if bad := b.Complaints(); len(bad) > 0 {
+		t.Errorf("the browser complains: %q", bad)
+	}
+	b.Fill("Login or e-mail", "ada")
+	b.Fill("Password", rig.Password)
+	b.Press("Enter")
+	b.Until("the page that was asked for", `location.pathname + location.search === "/ui/tasks?show=failed" && document.querySelector("#app main h1")`)
 }
 
 // The judges of TestPages see what they are for.

@@ -172,7 +172,8 @@ function Actions(p: { of: PullRequest }) {
     head = r.head_sha;
   if (r.state !== "open") return null;
   const asked = r.pending_action?.state === "pending" && r.pending_action.kind === "merge",
-    going = r.pending_action?.state === "approved";
+    going = r.pending_action?.state === "approved",
+    begins = r.pending_action?.begins_at;
   return (
     <>
       {!asked && !going && (
@@ -198,6 +199,11 @@ function Actions(p: { of: PullRequest }) {
         >
           Take the approval back
         </Act>
+      )}
+      {going && begins && Date.parse(begins) > Date.now() && (
+        <span>
+          The merge begins <Time at={begins} />.
+        </span>
       )}
       {!asked && <RequestChanges id={r.id} head={head} />}
       <button type="button" {...gate(prRearmBabysit, () => setArm(true))}>
