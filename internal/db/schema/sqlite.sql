@@ -2332,7 +2332,7 @@ CREATE TABLE departures (
   begun_at       BIGINT NOT NULL,          -- when its rows went
   finished_at    BIGINT,                   -- when the last file had gone; NULL: some are left
   envelope       TEXT NOT NULL DEFAULT ''  -- the signed proof, once all is gone
-);
+, rest TEXT NOT NULL DEFAULT '{}');
 CREATE TABLE donation_uses (
   donation_id TEXT NOT NULL REFERENCES donations (id),
   account_id  TEXT NOT NULL, -- whose work it was
@@ -2351,6 +2351,14 @@ CREATE TABLE request_counts (
   PRIMARY KEY (bucket, second)
 );
 CREATE INDEX request_counts_second ON request_counts (second);
+CREATE TABLE account_closures (
+  account_id TEXT PRIMARY KEY REFERENCES accounts (id),
+  asked_by   TEXT NOT NULL,            -- user
+  asked_at   BIGINT NOT NULL,
+  ends_at    BIGINT NOT NULL,          -- from when on it cannot be taken back
+  begun_at   BIGINT,                   -- when the deletion began; NULL: it can be taken back
+  last_error TEXT NOT NULL DEFAULT ''  -- what keeps it from going on
+);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2517,6 +2525,7 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (163, 695, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (164, 705, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (165, 706, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (166, 715, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (167, 740, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
 INSERT INTO schema_releases (version, oldest, program) VALUES (680, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (690, 670, '');
@@ -2524,3 +2533,4 @@ INSERT INTO schema_releases (version, oldest, program) VALUES (695, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (705, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (706, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (715, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (740, 670, '');
