@@ -108,7 +108,7 @@ fast: ## of that, what has changed since the last pass: under three minutes, bef
 .PHONY: nightly
 nightly: export NEEDS := race
 nightly: ## all else, whole: before an issue is called resolved, and each night
-	@$(GATE) stages -all nightly deps race night-test environments conformance e2e-agents alerts cross packages-check reproducible walk chaos-night model fuzz vuln bench-check
+	@$(GATE) stages -all nightly deps race night-test environments offline conformance e2e-agents alerts cross packages-check reproducible walk chaos-night model fuzz vuln bench-check
 
 .PHONY: build
 build: ## build ./yardmaster
@@ -274,6 +274,10 @@ alerts: ## have promtool judge the rules of docs/monitoring, and play their case
 .PHONY: environments
 environments: $(DEPS) build ## run the demo as root and others, with and without isolation, where folders are closed
 	scripts/environments
+
+.PHONY: offline
+offline: $(DEPS) build ## run the demo, and the tests of what dials and what serves, where there is no route but to the machine itself
+	scripts/offline
 
 .PHONY: chaos
 chaos: ## harm real processes for MINUTES (0.5) as SEED (1) says, and count what was lost

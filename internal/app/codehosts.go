@@ -177,6 +177,11 @@ func (githubs) InstallAddress(address string, a connection.App) string {
 }
 
 // Connect implements connection.Maker.
+// mirrorsOf is the folder with the copies of repositories of a code host.
+func mirrorsOf(data, host string) string {
+	return filepath.Join(data, "mirrors", strings.ReplaceAll(host, ":", "_"))
+}
+
 func (g githubs) Connect(name, address string, a connection.App, s connection.Switches) (codehost.Sides, error) {
 	id, err := strconv.ParseInt(a.ID, 10, 64)
 	if err != nil {
@@ -191,7 +196,7 @@ func (g githubs) Connect(name, address string, a connection.App, s connection.Sw
 	h, err := github.New(github.Config{
 		Name: name, Addresses: addresses(address), AppID: id, Slug: a.Slug, Key: []byte(a.Key), Secrets: secrets,
 		Workflows: s.Workflows, Administration: s.Administration,
-		Folder:    filepath.Join(g.a.cfg.Data, "mirrors", strings.ReplaceAll(name, ":", "_")),
+		Folder:    mirrorsOf(g.a.cfg.Data, name),
 		CloneURL:  func(r codehost.Repo) string { return g.a.base + relay.Path(relayID(r)) },
 		Transport: g.a.roads, Now: g.a.clock, Logger: g.a.log,
 		Limits: hostlimit.New(hostlimit.Needs{DB: g.a.db, Logger: g.a.log, Waiter: pace.Timer{}}).Of(name),

@@ -9,8 +9,10 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,6 +26,7 @@ import (
 	"yardmaster/internal/domain/donation"
 	"yardmaster/internal/durable"
 	"yardmaster/internal/event/hashchain"
+	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
 )
 
@@ -32,7 +35,8 @@ type Departure struct {
 	Version string    // of this program
 	Out     io.Writer // is told what is done
 
-	step func() error // called between any two steps; tests end there
+	step func() error                                                // called between any two steps; tests end there
+	told func(tx *db.Tx, u departure.Unfinished, proof string) error // called when all is gone
 }
 
 // Export writes all that an account has into a new file. The server may run: meanwhile it deletes
@@ -262,7 +266,12 @@ func (d Departure) gone(ctx context.Context, k *KeyChest, login, archive string)
 	if err := d.between(); err != nil {
 		return u, "", err
 	}
-	err = k.db.Write(ctx, func(tx *db.Tx) error { return departure.Remove(tx, m, sum, d.Version, donation.Bereft) })
+	err = k.db.Write(ctx, func(tx *db.Tx) (err error) {
+		if m.Mails, err = mail.IDsOf(tx, m.AccountID); err == nil {
+			_, err = departure.Remove(tx, m, sum, d.Version, donation.Bereft)
+		}
+		return err
+	})
 	if err == nil {
 		err = d.between()
 	}
@@ -291,16 +300,52 @@ func (d Departure) files(ctx context.Context, k *KeyChest, u departure.Unfinishe
 	if err := d.objects(ctx, k.cfg, u); err != nil {
 		return "", err
 	}
+	if err := d.copies(ctx, k, &u); err != nil {
+		return "", err
+	}
 	err = k.db.Write(ctx, func(tx *db.Tx) error {
-		u.Deletion.FilesGoneAt = tx.Now
-		made, err := departure.Sign(departure.Signer(k.ring), u.Deletion)
+		end := u
+		end.Deletion.Removed = maps.Clone(u.Deletion.Removed)
+		if err := end.Again(tx); err != nil {
+			return err
+		}
+		end.Deletion.FilesGoneAt = tx.Now
+		made, err := departure.Sign(departure.Signer(k.ring), end.Deletion)
 		if err != nil {
 			return err
 		}
 		proof = string(made)
-		return departure.Finish(tx, u, made, tx.Now)
+		if d.told != nil {
+			if err := d.told(tx, end, proof); err != nil {
+				return err
+			}
+		}
+		return departure.Finish(tx, end, made, tx.Now)
 	})
 	return proof, err
+}
+
+// copies removes what the server has kept of code hosts' repositories for the account alone, and its
+// mails that are files.
+func (d Departure) copies(ctx context.Context, k *KeyChest, u *departure.Unfinished) error {
+	for i := range u.Deletion.Mirrors {
+		m := &u.Deletion.Mirrors[i]
+		err := k.db.Read(ctx, func(tx *db.Tx) (err error) { m.Stays, err = departure.MirrorTaken(tx, *m); return err })
+		if err == nil && !m.Stays && filepath.IsLocal(m.Number) {
+			err = os.RemoveAll(filepath.Join(mirrorsOf(k.cfg.Data, m.Host), m.Number+".git"))
+		}
+		if err != nil {
+			return fmt.Errorf("remove the copy of a repository at %s: %w", m.Host, err)
+		}
+		if err := d.between(); err != nil {
+			return err
+		}
+	}
+	n, err := mail.Folder{Dir: filepath.Join(k.cfg.Data, "mail")}.Remove(func(l mail.Letter) bool {
+		return slices.Contains(u.Rest.Mails, l.ID) || slices.Contains(u.Rest.Gone, l.To)
+	})
+	u.Deletion.Mails = int64(n)
+	return err
 }
 
 func (d Departure) repository(ctx context.Context, k *KeyChest, root string, r departure.Repository) error {

@@ -10,11 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/departure"
 	"yardmaster/internal/event/hashchain"
+	"yardmaster/internal/id"
+	"yardmaster/internal/mail"
 	"yardmaster/internal/policy"
 )
 
@@ -46,6 +49,7 @@ func TestAccountLeaves(t *testing.T) {
 			y.artifact("kept")
 			second := y.tenant("second")
 			gus := y.person("gus", y.acct, policy.Member)
+			y.copied()
 			y.in(second, func(tx *db.Tx) error {
 				_, err := db.Select[string](tx, db.Build(`INSERT INTO memberships (account_id, user_id, role, created_at) VALUES (`,
 					second, gus, "member", 1).SQL(`) RETURNING user_id`))
@@ -53,7 +57,7 @@ func TestAccountLeaves(t *testing.T) {
 					return err
 				}
 				_, err = db.Select[string](tx, db.Build(`INSERT INTO donations (id, account_id, kind, repo_id, given_by, created_at)
-					SELECT 'gift', `, second).SQL(`, 'money', id, 'user:x', 1 FROM repos WHERE owner = 'acme' RETURNING id`))
+					SELECT 'gift', `, second).SQL(`, 'money', id, 'user:x', 1 FROM repos WHERE owner = 'acme' AND name = 'web' RETURNING id`))
 				if err != nil {
 					return err
 				}
@@ -106,6 +110,28 @@ func TestAccountLeaves(t *testing.T) {
 			}
 			y.left(gus, proof, file)
 		})
+	}
+}
+
+// copied puts a copy of a repository at a code host, and mails, into the folders of the server: of
+// somebody who belongs to acme alone, and of gus.
+func (y *yard) copied() {
+	y.t.Helper()
+	y.person("zoe", y.acct, policy.Member)
+	y.in(y.acct, func(tx *db.Tx) error {
+		_, err := db.Select[string](tx, db.Build(`INSERT INTO repos (id, account_id, owner, name, host, default_branch, private, enabled,
+			created_at, host_repo_id) VALUES ('far', `, y.acct).SQL(`, 'acme', 'far', 'github', 'main', FALSE, FALSE, 1, '42') RETURNING id`))
+		return err
+	})
+	if err := os.MkdirAll(filepath.Join(mirrorsOf(y.cfg.Data, "github"), "42.git"), 0o700); err != nil {
+		y.t.Fatal(err)
+	}
+	for _, who := range []string{"zoe", "gus"} {
+		said := mail.Message{To: who + "@example.com", Subject: "Hello", Text: "Hello."}
+		l := mail.Letter{Message: said, ID: id.New(), From: "yard@example.com", At: time.Now()}
+		if err := (mail.Folder{Dir: filepath.Join(y.cfg.Data, "mail")}).Send(y.t.Context(), l); err != nil {
+			y.t.Fatal(err)
+		}
 	}
 }
 
@@ -172,7 +198,17 @@ func (y *yard) left(gus, proof, file string) {
 		y.t.Fatal(err)
 	}
 	shown, err := Departure{}.Verified(text, file, key)
-	if err != nil || shown.Removed["repos"] != 1 || len(shown.Objects) != 1 || shown.PeopleStay == 0 {
+	if shown.By != departure.ByOperator || shown.Mails != 1 || len(shown.Mirrors) != 1 || shown.Mirrors[0].Number != "42" {
+		y.t.Errorf("the proof says of copies: %s %d %+v", shown.By, shown.Mails, shown.Mirrors)
+	}
+	if _, err := os.Stat(filepath.Join(mirrorsOf(y.cfg.Data, "github"), "42.git")); !errors.Is(err, fs.ErrNotExist) {
+		y.t.Error("the copy of a repository is there:", err)
+	}
+	letters, no := mail.Folder{Dir: filepath.Join(y.cfg.Data, "mail")}.List()
+	if no != nil || len(letters) != 1 || letters[0].To != "gus@example.com" {
+		y.t.Errorf("the mails that are left: %+v %v", letters, no)
+	}
+	if err != nil || shown.Removed["repos"] != 2 || len(shown.Objects) != 1 || shown.PeopleStay == 0 {
 		y.t.Errorf("%+v %v", shown, err)
 	}
 	_, other, _ := ed25519.GenerateKey(nil)

@@ -125,6 +125,7 @@ type Config struct {
 	KeepEvents     int           `key:"keep-run-events" default:"90" doc:"days for which events of a run are kept after its end, but for what its report shows"`
 	KeepAudit      int           `key:"keep-audit" default:"365" doc:"days for which rows of the record are kept, 30 at least"`
 	KeepMails      int           `key:"keep-mails" default:"0" doc:"days for which mails are kept that were sent or have failed; 0 is for good"`
+	DeletionWait   int           `key:"deletion-wait" default:"7" doc:"days for which any owner can take back that their account is deleted; 0 is none"`
 	Lease          time.Duration `key:"lease" default:"60s" doc:"how long a silent box may work on; it stops itself before, and its work is handed on at 1.25 times this"`
 
 	sources map[string]string

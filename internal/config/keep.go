@@ -16,7 +16,7 @@ const mostDays = 36_500
 // by its row.
 func (c *Config) settleKeep() error {
 	for _, s := range c.settings() {
-		if !strings.HasPrefix(s.key, "keep-") {
+		if !strings.HasPrefix(s.key, "keep-") && s.key != "deletion-wait" {
 			continue
 		}
 		least := int64(1)
@@ -27,6 +27,8 @@ func (c *Config) settleKeep() error {
 			least = 30 // who reads it reads of a month
 		case "keep-mails":
 			least = 0 // for good
+		case "deletion-wait":
+			least = 0 // none
 		}
 		if n := s.value.Int(); n < least || n > mostDays {
 			return fmt.Errorf("%s (from %s): must be days, from %d to %d", s.key, c.sources[s.key], least, mostDays)

@@ -67,7 +67,7 @@ var Retention = []Kept{
 		"signin_guesses",
 		"code_host_setups", "run_tokens"}, ByItself, "", "credentials and links that have expired"},
 	{[]string{"due", "approval_mails", "push_messages", "host_intents", "reservations", "budget_stops",
-		"box_commands", "servers", "nodes", "node_places",
+		"box_commands", "servers", "nodes", "node_places", "account_closures",
 		"request_counts"}, ByItself, "",
 		"what is to be done, and who does it: a row goes when it is done"},
 	{[]string{"ci_logs", "ci_failures", "ci_fingerprints", "ci_reruns", "ci_broken_bases", "host_checks",

@@ -173,7 +173,7 @@ func (d *demo) serve(ctx context.Context, ready chan<- *app.App) error {
 	}
 	defer logFile.Close()
 	none := func(string) (string, bool) { return "", false }
-	flags := []string{"--data", filepath.Join(d.Data, "server"), "--listen", d.Listen, "--scenario", script}
+	flags := []string{"--data", filepath.Join(d.Data, "server"), "--listen", d.Listen, "--scenario", script, "--air-gapped", "on"}
 	if d.there != nil {
 		flags = append(flags, d.there.flags...)
 	}

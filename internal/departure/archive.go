@@ -24,9 +24,8 @@ const manifestFile = "manifest.json"
 // ErrNoAccount means that there is no account of a login.
 var ErrNoAccount = errors.New("there is no such account")
 
-// Rows writes the rows of an account into the folder tables of dir, and says what they are. It is
-// all of one moment.
-func Rows(tx *db.Tx, login, dir string) (m Manifest, err error) {
+// List says what an account has outside of its rows, and where its record ends.
+func List(tx *db.Tx, login string) (m Manifest, err error) {
 	account, ok, err := accountOf.Maybe(tx, login)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w as %q", ErrNoAccount, login)
@@ -40,6 +39,23 @@ func Rows(tx *db.Tx, login, dir string) (m Manifest, err error) {
 		return m, err
 	}
 	if m.Record.Seq, m.Record.Hash, err = event.Head(tx, account); err != nil {
+		return m, err
+	}
+	repos, err := reposOf.All(tx, account)
+	for _, r := range repos {
+		if r.Host == builtIn {
+			m.Repositories = append(m.Repositories, Repository{Owner: r.Owner, Name: r.Name})
+		} else {
+			m.Elsewhere = append(m.Elsewhere, r.Host+": "+r.Owner+"/"+r.Name)
+		}
+	}
+	return m, err
+}
+
+// Rows writes the rows of an account into the folder tables of dir, and says what they are. It is
+// all of one moment.
+func Rows(tx *db.Tx, login, dir string) (m Manifest, err error) {
+	if m, err = List(tx, login); err != nil {
 		return m, err
 	}
 	if err := os.Mkdir(filepath.Join(dir, "tables"), 0o700); err != nil {
@@ -57,18 +73,7 @@ func Rows(tx *db.Tx, login, dir string) (m Manifest, err error) {
 			return m, err
 		}
 	}
-	if err := m.people(tx, dir); err != nil {
-		return m, err
-	}
-	repos, err := reposOf.All(tx, account)
-	for _, r := range repos {
-		if r.Host == builtIn {
-			m.Repositories = append(m.Repositories, Repository{Owner: r.Owner, Name: r.Name})
-		} else {
-			m.Elsewhere = append(m.Elsewhere, r.Host+": "+r.Owner+"/"+r.Name)
-		}
-	}
-	return m, err
+	return m, m.people(tx, dir)
 }
 
 // builtIn is the name of this server as a code host.

@@ -57,4 +57,5 @@ type Manifest struct {
 	Repositories []Repository        `json:"repositories"`
 	Objects      []Object            `json:"objects"`
 	Files        map[string]string   `json:"files"` // SHA-256 of each file
+	Mails        []string            `json:"-"`     // ids of mails of the account that the server has had
 }

@@ -220,11 +220,12 @@ func TestNothingIsForgotten(t *testing.T) {
 			ends := func(*db.Tx, string) error { return nil }
 			other := made
 			other.Record.Hash = "another"
-			err = m.db.Write(t.Context(), func(tx *db.Tx) error { return Remove(tx, other, sum, "v1", ends) })
+			err = m.db.Write(t.Context(), func(tx *db.Tx) error { _, err := Remove(tx, other, sum, "v1", ends); return err })
 			if !errors.Is(err, ErrMoved) {
 				t.Errorf("an account that has changed since: %v", err)
 			}
-			if err := m.db.Write(t.Context(), func(tx *db.Tx) error { return Remove(tx, made, sum, "v1", ends) }); err != nil {
+			err = m.db.Write(t.Context(), func(tx *db.Tx) error { _, err := Remove(tx, made, sum, "v1", ends); return err })
+			if err != nil {
 				t.Fatal(err)
 			}
 			m.gone(before)

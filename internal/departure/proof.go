@@ -32,7 +32,8 @@ type Deletion struct {
 	AccountID    string           `json:"account_id"`
 	Login        string           `json:"login"`
 	Program      string           `json:"program"`
-	Archive      string           `json:"archive_sha256"`
+	By           string           `json:"by"`             // owner or operator
+	Archive      string           `json:"archive_sha256"` // empty: an owner had it deleted without one
 	ArchiveMade  time.Time        `json:"archive_made_at"`
 	Record       Record           `json:"record"`  // where its audit chain ended
 	Removed      map[string]int64 `json:"removed"` // rows by table
@@ -41,8 +42,17 @@ type Deletion struct {
 	PeopleStay   int64            `json:"people_stay"`
 	Repositories []Repository     `json:"repositories"`
 	Objects      []Object         `json:"objects"`
+	Mirrors      []Mirror         `json:"mirrors"` // copies of repositories at code hosts that were looked for
+	Mails        int64            `json:"mails"`   // mails that were files, and were found
 	RowsGoneAt   time.Time        `json:"rows_gone_at"`
 	FilesGoneAt  time.Time        `json:"files_gone_at"`
+}
+
+// Mirror is a server's copy of a repository at a code host.
+type Mirror struct {
+	Host   string `json:"host"`
+	Number string `json:"number"`          // of the repository, at its host
+	Stays  bool   `json:"stays,omitempty"` // it is another account's repository, too
 }
 
 type subject struct {
@@ -57,11 +67,16 @@ type statement struct {
 	Predicate     Deletion  `json:"predicate"`
 }
 
-// Sign makes the proof of a deletion: an in-toto statement in a DSSE envelope, a line of JSON.
+// Sign makes the proof of a deletion: an in-toto statement in a DSSE envelope, a line of JSON. Its
+// subject has the sum of the archive, or without one the hash at which the record ended.
 func Sign(key ed25519.PrivateKey, d Deletion) ([]byte, error) {
+	digest := d.Archive
+	if digest == "" {
+		digest = d.Record.Hash
+	}
 	return attestation.SignAny(key, statement{
 		Type: attestation.StatementType, PredicateType: PredicateType, Predicate: d,
-		Subject: []subject{{Name: "account:" + d.AccountID, Digest: map[string]string{"sha256": d.Archive}}},
+		Subject: []subject{{Name: "account:" + d.AccountID, Digest: map[string]string{"sha256": digest}}},
 	})
 }
 

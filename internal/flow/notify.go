@@ -133,7 +133,7 @@ func (n Notify) Consumer() event.Consumer {
 			tells[k.Name()] = append(tells[k.Name()], r)
 		}
 	}
-	for _, s := range slices.Concat(reliefs, pageReliefs) {
+	for _, s := range slices.Concat(reliefs, pageReliefs, closureReliefs) {
 		for _, k := range s.kinds {
 			hear(k)
 			settles[k.Name()] = append(settles[k.Name()], s)

@@ -22,7 +22,7 @@ const (
 )
 
 // everyRule lists the rules of all that people are told of.
-func everyRule() []rule { return slices.Concat(rules, moneyRules, pageRules) }
+func everyRule() []rule { return slices.Concat(rules, moneyRules, pageRules, closureRules) }
 
 // moneyRules are those about limits and payment.
 var moneyRules = []rule{

@@ -66,6 +66,24 @@ func (f Folder) List() ([]Letter, error) {
 	return all, nil
 }
 
+// Remove removes the letters of the folder that are meant, and answers how many. A file that is no
+// letter stays.
+func (f Folder) Remove(meant func(Letter) bool) (n int, err error) {
+	paths, err := fs.Glob(os.DirFS(f.Dir), "*"+suffix)
+	for _, p := range paths {
+		l, no := f.read(p)
+		if no != nil || !meant(l) {
+			continue
+		}
+		if no := os.Remove(filepath.Join(f.Dir, p)); no != nil && !errors.Is(no, fs.ErrNotExist) {
+			err = errors.Join(err, no)
+			continue
+		}
+		n++
+	}
+	return n, err
+}
+
 func (f Folder) read(name string) (Letter, error) {
 	file, err := os.Open(filepath.Join(f.Dir, name))
 	if err != nil {

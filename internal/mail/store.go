@@ -126,3 +126,8 @@ func ClockSetBack(tx *db.Tx) error {
 
 // Old counts the mails that are older than a time and are sent, or have failed: those that go next.
 func Old(tx *db.Tx, at time.Time) (int64, error) { return over.One(tx, at) }
+
+var idsOf = db.Q[string](`SELECT id FROM mails WHERE account_id = $1 ORDER BY id`)
+
+// IDsOf lists the mails that members of an account were told something by.
+func IDsOf(tx *db.Tx, account string) ([]string, error) { return idsOf.All(tx, account) }

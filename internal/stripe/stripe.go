@@ -134,6 +134,18 @@ func (c *Client) Subscriptions(ctx context.Context, customer string) ([]Subscrip
 	return out, nil
 }
 
+// Cancel ends a subscription at once. Nothing is paid back.
+func (c *Client) Cancel(ctx context.Context, subscription string) error {
+	s, err := c.api.V1Subscriptions.Cancel(ctx, subscription, &sdk.SubscriptionCancelParams{})
+	if err != nil {
+		return judge(err)
+	}
+	if s.ID != subscription {
+		return errForm
+	}
+	return nil
+}
+
 // errForm says that an answer is not what was asked for, as where something stands in between.
 var errForm = &BusyError{Why: "the answer is none of Stripe's"}
 

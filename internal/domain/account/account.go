@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/closure"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/lazy"
@@ -33,6 +34,8 @@ type Account struct {
 	Kind  people.Kind `json:"kind" doc:"user: one person's own"`
 	Role  policy.Role `json:"role" or:"" doc:"the caller's role in it; empty for a machine token"`
 	Tier  people.Tier `json:"tier" doc:"what it is entitled to: free does not cover private repositories"`
+
+	Deletion *closure.Deletion `json:"deletion" doc:"in account.me: that it is going to be deleted; null: it is not"`
 }
 
 // Membership is an account that a user belongs to.

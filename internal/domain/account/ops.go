@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/closure"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -109,8 +110,8 @@ func (s *Service) me(ctx context.Context, _ op.None) (Identity, error) {
 			return err
 		}
 		out.Account = Account{ID: acct.ID, Login: acct.Login, Kind: acct.Kind, Role: a.Role, Tier: acct.Tier}
-		if a.UserID == "" {
-			return nil
+		if out.Account.Deletion, err = closure.Of(tx, a.AccountID); err != nil || a.UserID == "" {
+			return err
 		}
 		u, err := people.ReadUser(tx, a.UserID)
 		if err != nil {

@@ -47,7 +47,8 @@ type kind struct {
 var kinds = []kind{
 	{name: Approval, doc: "A pull request waits for your decision, or somebody has said something about it.", waits: true, own: true, on: []string{Inbox, Email, Push}},
 	{name: Blocker, doc: "A run needs something that only a person can give.", waits: true, on: []string{Inbox, Email, Push}},
-	{name: Escalation, doc: "A question that nobody but a person can decide.", waits: true, locked: true, urgent: true, on: Channels()},
+	{name: Escalation, doc: "A question that nobody but a person can decide, or that the account is going to be deleted.",
+		waits: true, locked: true, urgent: true, on: Channels()},
 	{name: TaskDone, doc: "What you asked for is done.", on: []string{Inbox, Push}},
 	{name: TaskFailed, doc: "What you asked for has failed, or waits for a person.", on: []string{Inbox, Email, Push}},
 	{name: Plan, doc: "A plan, or a part of one, has failed, or it is done.", on: []string{Inbox, Email}},

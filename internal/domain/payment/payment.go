@@ -23,6 +23,7 @@
 //   - standing.go: what a subscription gives at a time
 //   - receive.go: events
 //   - loop.go: readings
+//   - end.go: the end of all that an account pays for
 //   - ops.go, events.go: capabilities, events
 //   - store.go: the statements
 package payment
@@ -57,6 +58,7 @@ func (Kind) Values() []string { return []string{Seats, OSSDonor} }
 type Provider interface {
 	Customer(ctx context.Context, account string) (id string, err error)
 	Subscriptions(ctx context.Context, customer string) ([]stripe.Subscription, error)
+	Cancel(ctx context.Context, subscription string) error
 	Checkout(ctx context.Context, o stripe.Order) (stripe.Page, error)
 	Portal(ctx context.Context, customer, back string) (stripe.Page, error)
 }

@@ -59,7 +59,7 @@ var uncounted = map[string]string{
 	"box_commands": "expires", "box_consents": "seat", "boxes": "seat", "budget_limits": "part", "budget_stops": "part", "budgets": "part",
 	"ci_broken_bases": "part", "ci_failures": "expires", "ci_fingerprints": "expires", "ci_logs": "part", "ci_reports": "part",
 	"ci_reruns": "part", "ci_tidying": "server", "code_host_setups": "server", "code_hosts": "server", "dashboard_syncs": "server",
-	"departures": "server", "donation_uses": "part", "donations": "part", "due": "part",
+	"account_closures": "seat", "departures": "server", "donation_uses": "part", "donations": "part", "due": "part",
 	"email_route_mails": "expires", "email_routes": "seat", "enrollments": "expires", "event_cursors": "seat", "event_readers": "server",
 	"answers": "expires", "ask_covers": "part",
 	"former_members": "seat", "grants": "server", "host_checks": "part", "host_commands": "part", "host_deliveries": "expires",

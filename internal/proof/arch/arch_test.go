@@ -232,6 +232,7 @@ var between = map[string]string{
 	"domain/gateway -> domain/modelkey":  "a call goes over a key of the account, and notes whether the key works, in the same transaction",
 	"domain/gateway -> domain/session":   "a call is counted in its session, in the same transaction",
 	"domain/payment -> domain/budget":    "what an account pays for is shown with the forecast of its month, in the words of the ledger",
+	"domain/account -> domain/closure":   "whoever looks at an account sees that it is going to be deleted",
 	"domain/operator -> domain/grant":    "an account and a person are shown with what they were given",
 	"domain/operator -> domain/account":  "operators see a person as the person does, with more beside it",
 	"domain/operator -> domain/member":   "a role that an operator changes is the event that one is which the roster changes",

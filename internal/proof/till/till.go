@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -163,11 +164,26 @@ func (t *Till) fill(r *http.Request, answer []byte) []byte {
 	case "GET /v1/subscriptions":
 		t.list(r.URL.Query().Get("customer"), object)
 	}
+	if id, is := strings.CutPrefix(r.URL.Path, "/v1/subscriptions/"); is && r.Method == http.MethodDelete {
+		t.cancel(id)
+		object["id"], object["status"] = id, "canceled"
+	}
 	filled, err := json.Marshal(object)
 	if err != nil {
 		return answer
 	}
 	return filled
+}
+
+// cancel ends a subscription.
+func (t *Till) cancel(id string) {
+	for _, all := range t.have {
+		for i := range all {
+			if all[i].ID == id {
+				all[i].Status = "canceled"
+			}
+		}
+	}
 }
 
 // list makes a list of subscriptions of one that has one.

@@ -1,4 +1,8 @@
+<<<<<<<< HEAD:internal/web/dist/chunk-QJYMIALD.js
 import{f as P,h as x,hb as d,j as S,l as F,n as L,t as A}from"./chunk-AHVPG4SC.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
+========
+import{$a as d,a as P,c as x,e as S,g as F,i as L,o as A}from"./chunk-F2QDA6IK.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
+>>>>>>>> h-oper:internal/web/dist/chunk-RPIJLLD6.js
 `)&&(t=t.slice(1)),this.cr=t.endsWith("\r"),this.rest+=t.replace(/\r\n?/g,`
 `);let e=[],n=0;for(let r=0;(r=this.rest.indexOf(`
 

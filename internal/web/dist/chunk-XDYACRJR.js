@@ -1,4 +1,8 @@
+<<<<<<<< HEAD:internal/web/dist/chunk-XDYACRJR.js
 import{c as E,f as F}from"./chunk-QNY45KDM.js";import{d as D}from"./chunk-BSRINHWM.js";import{a as c,g as l,i as _}from"./chunk-A2JW6U3I.js";import{b as H}from"./chunk-O37JIEQI.js";import{b as $}from"./chunk-XQQWDVU4.js";import{r as B}from"./chunk-XRRNB5TT.js";import{f as P,h as M,ka as S,la as A,na as K,pb as C}from"./chunk-AHVPG4SC.js";import{useRef as w,useState as f}from"./vendor-V4P4C4WP.js";import{Fragment as z,jsx as i,jsxs as a}from"./vendor-V4P4C4WP.js";var h=new Map,O=t=>/^#+ +(.*)$/m.exec(t)?.[1]?.trim()??"",I=(t,e)=>(c(t,e)??"").split(`
+========
+import{c as E,f as F}from"./chunk-X75EWP4Z.js";import{d as D}from"./chunk-GDYF3OSL.js";import{a as c,g as l,i as _}from"./chunk-4YJNAEGS.js";import{b as H}from"./chunk-PROHBEZA.js";import{b as $}from"./chunk-XQQWDVU4.js";import{v as B}from"./chunk-BPXDAZ7G.js";import{a as P,c as M,ea as S,fa as A,ha as K,hb as C}from"./chunk-F2QDA6IK.js";import{useRef as w,useState as f}from"./vendor-V4P4C4WP.js";import{Fragment as z,jsx as i,jsxs as a}from"./vendor-V4P4C4WP.js";var h=new Map,O=t=>/^#+ +(.*)$/m.exec(t)?.[1]?.trim()??"",I=(t,e)=>(c(t,e)??"").split(`
+>>>>>>>> h-oper:internal/web/dist/chunk-K4P4V2NG.js
 `).map(d=>d.trim()).filter(Boolean);function se(t){let[e,d]=f(t.of),[s,g]=f(),[r,m]=f(),[v,W]=f(0),u=M.peek()+t.repo.id+"/"+(t.of?.slug??""),p=w(h.get(u)),y=w(null),G=p.current??e?.body??"",N=!!e?.body.includes(`\r
 `),k=e?.provenance.commit??void 0,R=()=>y.current.querySelector("[name=body]").value,L=n=>{let o=String(n.get("body")??"").replaceAll(`\r
 `,`

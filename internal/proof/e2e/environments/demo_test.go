@@ -41,6 +41,10 @@ var (
 	// Root in name only, as in a container without further users: the box cannot run
 	// its agents as another user.
 	rootOfOne  = condition{"root-of-a-namespace-of-one-user", func(p *place) { p.under = []string{"unshare", "--map-root-user"} }}
+	// A machine that reaches nothing but itself; the demo is served with --air-gapped.
+	noRoute = condition{"without-a-route", func(p *place) {
+		p.under = []string{"unshare", "--net", "sh", "-c", `ip link set lo up && test -z "$(ip route show table main)" && exec "$0" "$@"`}
+	}}
 	noexecTemp = condition{"noexec-TMPDIR", func(p *place) {
 		dir := filepath.Join(p.dir, "t")
 		p.must(os.Mkdir(dir, 0o755))
@@ -95,7 +99,7 @@ func TestDemo(t *testing.T) {
 		{ordinary, "bubblewrap landlock none", []condition{plain}},
 		{root, "landlock none", []condition{closedProgram, dataInHome, dataOfRoot, dataMounted, closedTemp, noHome, readOnlyHome,
 			noTerminal, noexecTemp}},
-		{root, "bubblewrap", []condition{closedProgram, dataMounted}},
+		{root, "bubblewrap", []condition{closedProgram, dataMounted, noRoute}},
 		{ordinary, "landlock", []condition{closedProgram, dataInHome, closedTemp, noHome, readOnlyHome, noTerminal, noexecTemp}},
 		{ordinary, "none", []condition{closedProgram}},
 		{ordinary, "landlock none", []condition{rootOfOne}},

@@ -73,7 +73,7 @@ func run(m *testing.M) int {
 
 // needs names the tools that this machine lacks.
 func needs() error {
-	tools := []string{"git", "bwrap", "useradd", "userdel", "su", "unshare", "mount"}
+	tools := []string{"git", "bwrap", "useradd", "userdel", "su", "unshare", "mount", "ip"}
 	if os.Getenv(built.Variable) == "" {
 		tools = append(tools, "go")
 	}

@@ -8,6 +8,7 @@ import {
   planFileSwitchGet,
   planFileSwitchSet,
 } from "../../client.gen";
+import { DeleteAccount } from "../../cards/deletion";
 import { useOne } from "../../list";
 import { me } from "../../session";
 import { Form } from "../../ui/form";
@@ -179,6 +180,7 @@ export default function Account() {
       ) : (
         <Coming of={plans} />
       )}
+      <DeleteAccount />
     </>
   );
 }
