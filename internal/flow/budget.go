@@ -114,6 +114,10 @@ func clears(s budget.Stop) (when, call string, args map[string]string) {
 	case budget.Repo:
 		when, call = "whoever may write billing raises the repository's budget of the month, or the month ends", "project.budget_set"
 		args["owner"], args["repo"], _ = strings.Cut(s.Title, "/")
+	case budget.Key:
+		when = fmt.Sprintf("whoever may write billing raises the budget of the key “%s” or adds another key, or the month ends", s.Title)
+		call = "billing.key_budget_set"
+		args["id"] = s.Ref
 	case budget.Plan:
 		when, call = "whoever may write tasks raises the plan's budget", "plan.budget_set"
 		args["planId"] = s.Ref
@@ -139,7 +143,7 @@ func clears(s budget.Stop) (when, call string, args map[string]string) {
 var limitNames = map[string]string{
 	budget.Account: "the account's budget of the month", budget.Member: "the member's budget of the month",
 	budget.Repo: "the repository's budget of the month",
-	budget.Plan: "the plan's budget",
+	budget.Plan: "the plan's budget", budget.Key: "the key's budget of the month",
 	budget.Task: "the task's budget", budget.OwnWork: "the task's budget", budget.Run: "the budget of each run",
 }
 

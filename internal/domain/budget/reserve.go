@@ -230,6 +230,13 @@ type lack struct {
 // session has ended. The caller passes each call for which Reserve succeeded to Settle or
 // Abandon, once.
 func (s *Service) Reserve(ctx context.Context, session string, most, least int64) (int64, error) {
+	return s.reserve(ctx, session, most, least, s.reclaim)
+}
+
+// reserve is Reserve with what takes back what others do not use.
+func (s *Service) reserve(ctx context.Context, session string, most, least int64,
+	reclaim func(context.Context, *reserve) (int64, error),
+) (int64, error) {
 	var changed <-chan struct{}
 	var timeout <-chan time.Time
 	final := false
@@ -242,7 +249,7 @@ func (s *Service) Reserve(ctx context.Context, session string, most, least int64
 		if err != nil || short == nil {
 			return n, err
 		}
-		given, err := s.reclaim(ctx, r)
+		given, err := reclaim(ctx, r)
 		if err != nil {
 			return 0, err
 		}

@@ -34,12 +34,13 @@ type stopped struct {
 	Need      int64 // what the call that was refused costs at least
 	Provider  string
 	Model     string
-	KeyID     string
+	KeyID     string // of a stop by the limits of keys: the others, beside Ref
+	At        time.Time
 }
 
 const (
 	stopColumns = `SELECT b.id, b.task_id, b.session_id, b.account_id, b.reason, b.scope, b.ref, b.period, b.need, b.provider,
-		b.model, b.key_id FROM budget_stops b `
+		b.model, b.key_id, b.at FROM budget_stops b `
 	// maxLook is the number of stopped tasks that one look goes through.
 	maxLook = 1000
 )
@@ -62,7 +63,8 @@ var (
 	// still.
 	selectHeld = db.Q[stopped](`SELECT t.id, t.id AS task_id, b.session_id, t.account_id, COALESCE(b.reason, '') AS reason,
 			COALESCE(b.scope, '') AS scope, COALESCE(b.ref, '') AS ref, COALESCE(b.period, '') AS period, COALESCE(b.need, 0) AS need,
-			COALESCE(b.provider, '') AS provider, COALESCE(b.model, '') AS model, COALESCE(b.key_id, '') AS key_id
+			COALESCE(b.provider, '') AS provider, COALESCE(b.model, '') AS model, COALESCE(b.key_id, '') AS key_id,
+			COALESCE(b.at, t.created_at) AS at
 		FROM tasks t LEFT JOIN budget_stops b ON b.task_id = t.id
 		WHERE t.status = 'held' AND t.failure_kind IN ('budget_exhausted', 'unpriced_model') AND t.id > $1
 		ORDER BY t.id LIMIT ` + maxLookText)
@@ -89,13 +91,15 @@ func Stops(tx *db.Tx, ids []string) ([]Stop, error) {
 		return nil, nil
 	}
 	return db.Select[Stop](tx, db.Build(`SELECT b.id, b.task_id, b.session_id, b.reason, b.scope, b.ref, b.provider, b.model, b.key_id,
-		b.at, COALESCE(w.title, r.owner || '/' || r.name, '') AS title,
+		b.at, COALESCE(w.title, r.owner || '/' || r.name, k.label, '') AS title,
 			b.scope = 'account' AND a.spend_cap_micros IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM budget_limits l
 				WHERE l.account_id = b.account_id AND l.scope = 'account' AND l.micros <= a.spend_cap_micros) AS operator
 		FROM budget_stops b JOIN accounts a ON a.id = b.account_id
 		LEFT JOIN tasks w ON b.scope IN ('task', 'work') AND w.id = b.ref AND w.account_id = b.account_id
-		LEFT JOIN repos r ON b.scope = 'repo' AND r.id = b.ref AND r.account_id = b.account_id WHERE b.account_id = `, tx.Account).In("b.id", ids))
+		LEFT JOIN repos r ON b.scope = 'repo' AND r.id = b.ref AND r.account_id = b.account_id
+		LEFT JOIN provider_keys k ON b.scope = '`+Key+`' AND k.id = b.ref AND k.account_id = b.account_id
+		WHERE b.account_id = `, tx.Account).In("b.id", ids))
 }
 
 // spentNearly is the condition that four fifths of the limit l are spent by b, of which nobody was
@@ -113,7 +117,38 @@ var (
 			WHERE spend_cap_micros IS NOT NULL) l
 		JOIN budgets b ON b.account_id = l.account_id AND b.scope = '` + Account + `' AND b.ref = l.ref AND b.period = $1` + spentNearly + `
 		ORDER BY 1, 2, 3 LIMIT 100`)
+	// openKey opens the meter of a key that had no limit yet, with what the month's calls have cost.
+	openKey = db.SWith[openKeyArgs](`INSERT INTO budgets (account_id, scope, ref, period, spent)
+		SELECT :account_id, '` + Key + `', :ref, :period, COALESCE(SUM(cost_micros), 0) FROM spend_days
+		WHERE account_id = :account_id AND key_id = :ref AND day >= :first AND day < :next
+		ON CONFLICT DO NOTHING`)
+	// keysOf reads the live keys of an account's pool, with their limits and the month so far.
+	keysOf = db.QWith[keysOfArgs, limitedKey](`SELECT k.id, k.label, l.micros, COALESCE(b.spent, 0) AS spent,
+		COALESCE(b.reserved, 0) AS reserved, k.created_at > :since AS newer FROM provider_keys k
+		LEFT JOIN budget_limits l ON l.account_id = k.account_id AND l.scope = '` + Key + `' AND l.ref = k.id
+		LEFT JOIN budgets b ON b.account_id = k.account_id AND b.scope = '` + Key + `' AND b.ref = k.id AND b.period = :period
+		WHERE k.account_id = :account_id AND k.user_id = '' AND k.deleted_at IS NULL ORDER BY k.id`)
 	noteWarning = db.SWith[nearly](`INSERT INTO budget_warnings (account_id, scope, ref, period, micros)
 		VALUES (:account_id, :scope, :ref, :period, :micros)
 		ON CONFLICT (account_id, scope, ref, period) DO UPDATE SET micros = EXCLUDED.micros WHERE budget_warnings.micros <> EXCLUDED.micros`)
 )
+
+// openKeyArgs are the parameters of openKey.
+type openKeyArgs struct {
+	AccountID, Ref, Period string
+	First, Next            int64 // days
+}
+
+// keysOfArgs are the parameters of keysOf.
+type keysOfArgs struct {
+	AccountID, Period string
+	Since             time.Time
+}
+
+// limitedKey is a key with its limit, if it has one.
+type limitedKey struct {
+	ID, Label       string
+	Micros          *int64
+	Spent, Reserved int64
+	Newer           bool
+}

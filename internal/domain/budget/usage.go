@@ -35,6 +35,7 @@ type BillingUsage struct {
 	Plans    []UsagePart   `json:"plans" doc:"by the plan; no name: work of no plan"`
 	Gifts    []UsagePart   `json:"gifts" doc:"of calls that others made over what the account gives, by the gift, named for its repository"`
 	Caps     []RepoCap     `json:"repo_caps" doc:"the repositories that have a cap, by name, with the month so far"`
+	KeyCaps  []KeyCap      `json:"key_caps" doc:"the keys of the pool that have a cap, with the month so far"`
 	Forecast *Forecast     `json:"forecast" doc:"of the current month; null: of another one, or of fewer than 7 whole days"`
 
 	sheet string
@@ -81,8 +82,7 @@ type MemberUsage struct {
 
 func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		now := tx.Now.UTC()
-		from := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+		from := firstOf(tx.Now)
 		if in.Month != "" {
 			if from, err = time.Parse("2006-01", in.Month); err != nil {
 				return fault.Field("month", "is not a month such as 2026-01")
@@ -92,12 +92,17 @@ func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err 
 			out.sheet, err = s.sheet(tx, in.CSV, dayOf(from), dayOf(from.AddDate(0, 1, 0)))
 			return err
 		}
-		if out, err = s.usageOf(tx, from); err == nil && out.Period == month(now) {
+		if out, err = s.usageOf(tx, from); err == nil && out.Period == month(tx.Now) {
 			out.Forecast, err = s.Forecast(tx)
 		}
 		return err
 	})
 	return out, err
+}
+
+// firstOf is the beginning of a time's month.
+func firstOf(now time.Time) time.Time {
+	return time.Date(now.UTC().Year(), now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
 // usageOf is what models cost tx.Account in the month that begins at a time.
@@ -136,6 +141,21 @@ func (s *Service) usageOf(tx *db.Tx, from time.Time) (out BillingUsage, err erro
 	out.Members = append(out.Members, members...)
 	if err == nil {
 		out.Caps, err = repoCaps(tx, out.Period)
+	}
+	if err == nil {
+		out.KeyCaps, err = keyCaps(tx, out.Period)
+	}
+	return out, err
+}
+
+// keyCaps are the caps of keys of tx.Account, with a month of each.
+func keyCaps(tx *db.Tx, period string) ([]KeyCap, error) {
+	all, err := keysOf.All(tx, keysOfArgs{AccountID: tx.Account, Period: period, Since: tx.Now})
+	out := []KeyCap{}
+	for _, k := range all {
+		if k.Micros != nil {
+			out = append(out, k.wire())
+		}
 	}
 	return out, err
 }

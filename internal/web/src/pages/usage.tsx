@@ -9,7 +9,7 @@ import {
 } from "../client.gen";
 import { CapForm, CapMeter } from "../cards/cap";
 import { Given } from "../cards/gift";
-import { RepoCaps } from "../cards/repocap";
+import { KeyCaps, RepoCaps } from "../cards/repocap";
 import { useOne } from "../list";
 import { query, setQuery } from "../route";
 import { may } from "../session";
@@ -153,6 +153,7 @@ export default function Usage() {
           <Parts name="model" of={u.models} none="none named" />
           <Parts name="repository" of={u.repos} none="none" />
           {!month && <RepoCaps all={u.repo_caps} changed={again} />}
+          {!month && <KeyCaps all={u.key_caps} />}
           <Parts
             name="kind of session"
             of={u.kinds.map((k) => ({ ...k, name: k.name && words(k.name) }))}

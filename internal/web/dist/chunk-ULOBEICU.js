@@ -1,1 +1,0 @@
-import{e as o,f as e}from"./chunk-FO7YCEWF.js";import{jsx as f}from"./vendor-V4P4C4WP.js";function s(r){let t=r.of;return f(e,{of:t.state,noun:"pr",say:t.draft&&t.state==="open"?"draft":o(t.state)})}export{s as a};

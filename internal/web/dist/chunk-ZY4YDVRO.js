@@ -1,0 +1,1 @@
+import{e as o,f as e}from"./chunk-EXEHV2MZ.js";import{jsx as f}from"./vendor-V4P4C4WP.js";function s(r){let t=r.of;return f(e,{of:t.state,noun:"pr",say:t.draft&&t.state==="open"?"draft":o(t.state)})}export{s as a};
