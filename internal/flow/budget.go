@@ -80,7 +80,7 @@ type JudgeStops struct{}
 // Stops tells of sessions what their budgets lack, who can let them go on, and
 // how.
 func (JudgeStops) Stops(tx *db.Tx, sessionIDs []string) ([]ask.Stop, error) {
-	all, err := budget.Stops(tx, sessionIDs)
+	all, err := stopsOf(tx, sessionIDs)
 	out := make([]ask.Stop, len(all))
 	for i, s := range all {
 		when, call, args := clears(s)
@@ -149,3 +149,28 @@ var limitNames = map[string]string{
 
 // KeyLabels implements budget.Prices.
 func (Prices) KeyLabels(tx *db.Tx) (map[string]string, error) { return modelkey.Labels(tx) }
+
+// PoolKeys implements budget.Prices.
+func (Prices) PoolKeys(tx *db.Tx, account string) (out []budget.PoolKey, err error) {
+	all, err := modelkey.Pool(tx, account)
+	for _, k := range all {
+		out = append(out, budget.PoolKey(k))
+	}
+	return out, err
+}
+
+// stopsOf are the stops of work, with the label of the key whose budget it is.
+func stopsOf(tx *db.Tx, ids []string) ([]budget.Stop, error) {
+	all, err := budget.Stops(tx, ids)
+	var labels map[string]string
+	for i := range all {
+		if all[i].Scope != budget.Key {
+			continue
+		}
+		if labels == nil && err == nil {
+			labels, err = modelkey.Labels(tx)
+		}
+		all[i].Title = labels[all[i].Ref]
+	}
+	return all, err
+}

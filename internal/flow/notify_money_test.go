@@ -32,7 +32,7 @@ func TestNearlySpentSaysWhose(t *testing.T) {
 			{budget.Member, "rita", "the budget of rita are", []string{"rita"}},
 			{budget.Member, "gone", "a member's budget are", []string{"rita", "gone"}},
 			{budget.Repo, "r1", "the budget of thrifty/", []string{"rita"}},
-			{budget.Key, "k1", "the budget of the key “main” are", []string{"rita"}},
+			{budget.Key, "k1", "the budget of the key “k1” are", []string{"rita"}},
 			{budget.Key, "gone", "a key's budget are", []string{"rita"}},
 			{budget.Plan, "p1", "the budget of the plan “", []string{"rita"}},
 			{budget.Plan, "gone", "a plan's budget are", []string{"rita"}},

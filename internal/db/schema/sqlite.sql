@@ -2193,7 +2193,7 @@ CREATE TABLE spend_days (
   model       TEXT NOT NULL,
   calls       BIGINT NOT NULL,
   unpriced    BIGINT NOT NULL,
-  cost_micros BIGINT NOT NULL,
+  cost_micros BIGINT NOT NULL, given_micros BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (account_id, day, session_id, key_id, provider, model)
 );
 CREATE TABLE budget_warnings (
@@ -2351,6 +2351,7 @@ CREATE TABLE request_counts (
   PRIMARY KEY (bucket, second)
 );
 CREATE INDEX request_counts_second ON request_counts (second);
+CREATE INDEX budget_limits_ref ON budget_limits (ref);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2517,6 +2518,7 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (163, 695, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (164, 705, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (165, 706, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (166, 715, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (167, 745, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
 INSERT INTO schema_releases (version, oldest, program) VALUES (680, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (690, 670, '');
@@ -2524,3 +2526,4 @@ INSERT INTO schema_releases (version, oldest, program) VALUES (695, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (705, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (706, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (715, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (745, 670, '');

@@ -2,11 +2,12 @@ package budget
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/fault"
 )
 
 // Key is the scope of the meter of a key of the account: what all calls over it cost in a month.
@@ -14,22 +15,14 @@ import (
 // that part is the key, by its id.
 const Key = "key"
 
-// keySubject makes keys subjects too: for each, whose it is, and what calls over it may cost.
-const keySubject = ` UNION ALL SELECT k.account_id, NULL, NULL, NULL, '', '', '` + Key + `', l.micros, k.id, NULL, NULL,
-	k.deleted_at IS NOT NULL FROM provider_keys k LEFT JOIN budget_limits l ON l.account_id = k.account_id AND l.scope = '` + Key + `'
-	AND l.ref = k.id WHERE k.id = $1`
+// keySubject makes keys that have a limit subjects too: for each, whose it is, and what calls over
+// it may cost.
+const keySubject = ` UNION ALL SELECT l.account_id, NULL, NULL, NULL, '', '', '` + Key + `', l.micros, l.ref, NULL, NULL, FALSE
+	FROM budget_limits l WHERE l.ref = $1 AND l.scope = '` + Key + `'`
 
 // keyMeters are the meters of what calls over a key cost.
 func keyMeters(sub subject, period string) []Meter {
 	return []Meter{{Key, *sub.Served, period, sub.TaskMicros}}
-}
-
-// errKeySpent is the refusal of a call because the limit of its key leaves too little.
-func errKeySpent(err error) error {
-	if fault.IsKind(err, fault.Unauthenticated) { // the key is gone
-		return exhausted(Key).Because(err)
-	}
-	return err
 }
 
 // ReserveKey is Reserve for the limit of a key, besides what Reserve has set aside for the session
@@ -39,6 +32,11 @@ func errKeySpent(err error) error {
 func (s *Service) ReserveKey(ctx context.Context, session, key string, most, least int64) (int64, error) {
 	nothing := func(context.Context, *reserve) (int64, error) { return 0, nil } // only calls over the key count for it
 	n, err := s.reserve(ctx, key, most, least, nothing)
+	if errors.Is(err, db.ErrNoRows) { // the limit was taken away a moment ago
+		s.reserveOf(key).begin(s.Clock())
+		s.promiseAll(key, most)
+		return most, nil
+	}
 	if err != nil {
 		return 0, s.cancel(ctx, session, most, err)
 	}
@@ -52,7 +50,12 @@ func (s *Service) ReserveKey(ctx context.Context, session, key string, most, lea
 
 // ReserveKeyUnpriced is ReserveUnpriced for the limit of a key.
 func (s *Service) ReserveKeyUnpriced(ctx context.Context, session, key string, m Model) error {
-	if err := s.ReserveUnpriced(ctx, key, m); err != nil {
+	err := s.ReserveUnpriced(ctx, key, m)
+	if errors.Is(err, db.ErrNoRows) {
+		s.reserveOf(key).begin(s.Clock())
+		return nil
+	}
+	if err != nil {
 		return s.cancel(ctx, session, 0, err)
 	}
 	return nil
@@ -68,7 +71,15 @@ func (s *Service) cancel(ctx context.Context, session string, reserved int64, wh
 			return err
 		}
 	}
-	return errKeySpent(why)
+	return why
+}
+
+// promiseAll gives a call all that it asks for, of a limit that is no more.
+func (s *Service) promiseAll(key string, most int64) {
+	r := s.reserveOf(key)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.promised += most
 }
 
 // StopKeys stops the run of a session, a call of which no key may serve: the limits of these leave
@@ -96,6 +107,50 @@ func (s *Service) StopKeys(ctx context.Context, session string, keys []string, n
 	return refused, err
 }
 
+// PoolKey is a key of an account's pool.
+type PoolKey struct {
+	ID, Label string
+	CreatedAt time.Time
+}
+
+// limitedKey is a key with its limit, if it has one, and a month of it.
+type limitedKey struct {
+	PoolKey
+	Micros *int64
+	balance
+}
+
+// keysOf are the keys of an account's pool.
+func (s *Service) keysOf(tx *db.Tx, account, period string) ([]limitedKey, error) {
+	pool, err := s.Prices.PoolKeys(tx, account)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := limitsOfKeys.All(tx, account)
+	if err != nil {
+		return nil, err
+	}
+	balances, err := balancesOfKeys.All(tx, account, period)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]limitedKey, len(pool))
+	for i, k := range pool {
+		out[i].PoolKey = k
+		for j := range limits {
+			if limits[j].Ref == k.ID {
+				out[i].Micros = &limits[j].Micros
+			}
+		}
+		for _, b := range balances {
+			if b.Ref == k.ID {
+				out[i].balance = balance{b.Reserved, b.Spent}
+			}
+		}
+	}
+	return out, nil
+}
+
 // keys are those whose limits have stopped the work.
 func (b stopped) keys() []string {
 	if b.Reason == SlugUnpriced {
@@ -112,7 +167,7 @@ func (s *Service) keysGoOn(tx *db.Tx, b stopped, g glance) (bool, error) {
 			return ok, err
 		}
 	}
-	all, err := keysOf.All(tx, keysOfArgs{AccountID: b.AccountID, Period: month(tx.Now), Since: b.At})
+	all, err := s.keysOf(tx, b.AccountID, month(tx.Now))
 	if err != nil {
 		return false, err
 	}
@@ -121,7 +176,7 @@ func (s *Service) keysGoOn(tx *db.Tx, b stopped, g glance) (bool, error) {
 	for _, k := range all {
 		switch {
 		case !slices.Contains(known, k.ID):
-			if k.Newer {
+			if k.CreatedAt.After(b.At) {
 				return true, nil
 			}
 			continue

@@ -239,7 +239,7 @@ func (k limitedKey) wire() KeyCap {
 func (s *Service) keySet(ctx context.Context, in keyIn) (out KeyCap, err error) {
 	to := money.Micros(in.USD)
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
-		if _, err := keyOf(tx, in.ID); err != nil {
+		if _, err := s.keyOf(tx, in.ID); err != nil {
 			return err
 		}
 		now := firstOf(tx.Now)
@@ -251,7 +251,7 @@ func (s *Service) keySet(ctx context.Context, in keyIn) (out KeyCap, err error) 
 		if err := s.setLimit(tx, Key, in.ID, keySetEvent, to); err != nil {
 			return err
 		}
-		k, err := keyOf(tx, in.ID)
+		k, err := s.keyOf(tx, in.ID)
 		out = k.wire()
 		return err
 	})
@@ -259,8 +259,8 @@ func (s *Service) keySet(ctx context.Context, in keyIn) (out KeyCap, err error) 
 }
 
 // keyOf finds a key of the pool of tx.Account.
-func keyOf(tx *db.Tx, id string) (limitedKey, error) {
-	all, err := keysOf.All(tx, keysOfArgs{AccountID: tx.Account, Period: month(tx.Now), Since: tx.Now})
+func (s *Service) keyOf(tx *db.Tx, id string) (limitedKey, error) {
+	all, err := s.keysOf(tx, tx.Account, month(tx.Now))
 	for _, k := range all {
 		if k.ID == id {
 			return k, err

@@ -32,6 +32,8 @@ type Prices interface {
 	// KeyLabels are the labels of the keys that tx.Account has had, by id, those of its
 	// members as empty ones.
 	KeyLabels(tx *db.Tx) (map[string]string, error)
+	// PoolKeys are the keys of an account's pool that are there, by id.
+	PoolKeys(tx *db.Tx, account string) ([]PoolKey, error)
 }
 
 // Needs are the dependencies of Service.

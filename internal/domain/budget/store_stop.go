@@ -91,15 +91,13 @@ func Stops(tx *db.Tx, ids []string) ([]Stop, error) {
 		return nil, nil
 	}
 	return db.Select[Stop](tx, db.Build(`SELECT b.id, b.task_id, b.session_id, b.reason, b.scope, b.ref, b.provider, b.model, b.key_id,
-		b.at, COALESCE(w.title, r.owner || '/' || r.name, k.label, '') AS title,
+		b.at, COALESCE(w.title, r.owner || '/' || r.name, '') AS title,
 			b.scope = 'account' AND a.spend_cap_micros IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM budget_limits l
 				WHERE l.account_id = b.account_id AND l.scope = 'account' AND l.micros <= a.spend_cap_micros) AS operator
 		FROM budget_stops b JOIN accounts a ON a.id = b.account_id
 		LEFT JOIN tasks w ON b.scope IN ('task', 'work') AND w.id = b.ref AND w.account_id = b.account_id
-		LEFT JOIN repos r ON b.scope = 'repo' AND r.id = b.ref AND r.account_id = b.account_id
-		LEFT JOIN provider_keys k ON b.scope = '`+Key+`' AND k.id = b.ref AND k.account_id = b.account_id
-		WHERE b.account_id = `, tx.Account).In("b.id", ids))
+		LEFT JOIN repos r ON b.scope = 'repo' AND r.id = b.ref AND r.account_id = b.account_id WHERE b.account_id = `, tx.Account).In("b.id", ids))
 }
 
 // spentNearly is the condition that four fifths of the limit l are spent by b, of which nobody was
@@ -122,12 +120,9 @@ var (
 		SELECT :account_id, '` + Key + `', :ref, :period, COALESCE(SUM(cost_micros), 0) FROM spend_days
 		WHERE account_id = :account_id AND key_id = :ref AND day >= :first AND day < :next
 		ON CONFLICT DO NOTHING`)
-	// keysOf reads the live keys of an account's pool, with their limits and the month so far.
-	keysOf = db.QWith[keysOfArgs, limitedKey](`SELECT k.id, k.label, l.micros, COALESCE(b.spent, 0) AS spent,
-		COALESCE(b.reserved, 0) AS reserved, k.created_at > :since AS newer FROM provider_keys k
-		LEFT JOIN budget_limits l ON l.account_id = k.account_id AND l.scope = '` + Key + `' AND l.ref = k.id
-		LEFT JOIN budgets b ON b.account_id = k.account_id AND b.scope = '` + Key + `' AND b.ref = k.id AND b.period = :period
-		WHERE k.account_id = :account_id AND k.user_id = '' AND k.deleted_at IS NULL ORDER BY k.id`)
+	limitsOfKeys   = db.Q[limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = $1 AND scope = '` + Key + `'`)
+	balancesOfKeys = db.Q[memberBalance](`SELECT ref, reserved, spent FROM budgets
+		WHERE account_id = $1 AND scope = '` + Key + `' AND period = $2`)
 	noteWarning = db.SWith[nearly](`INSERT INTO budget_warnings (account_id, scope, ref, period, micros)
 		VALUES (:account_id, :scope, :ref, :period, :micros)
 		ON CONFLICT (account_id, scope, ref, period) DO UPDATE SET micros = EXCLUDED.micros WHERE budget_warnings.micros <> EXCLUDED.micros`)
@@ -137,18 +132,4 @@ var (
 type openKeyArgs struct {
 	AccountID, Ref, Period string
 	First, Next            int64 // days
-}
-
-// keysOfArgs are the parameters of keysOf.
-type keysOfArgs struct {
-	AccountID, Period string
-	Since             time.Time
-}
-
-// limitedKey is a key with its limit, if it has one.
-type limitedKey struct {
-	ID, Label       string
-	Micros          *int64
-	Spent, Reserved int64
-	Newer           bool
 }

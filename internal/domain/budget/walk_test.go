@@ -70,8 +70,7 @@ func TestMoneyStopsNothingItCouldPay(t *testing.T) {
 			m.nodes = append(m.nodes, m.boot())
 		}
 		m.write(func(tx *db.Tx) error {
-			_, err := seed.AddKey.Exec(tx, "k", "acme", "ok")
-			err = errors.Join(err, m.cap(tx, Account, "acme"), m.cap(tx, Member, "ada"), m.cap(tx, Repo, "repo"), m.cap(tx, Key, "k"))
+			err := errors.Join(m.cap(tx, Account, "acme"), m.cap(tx, Member, "ada"), m.cap(tx, Repo, "repo"), m.cap(tx, Key, "k"))
 			for i := range strollTasks {
 				id := fmt.Sprint("t", i)
 				m.limits[Task+" "+id] = 1 + m.rnd.Int64N(1_500_000)
@@ -321,7 +320,9 @@ func (m *stroll) noneHeldWithRoom() {
 			continue
 		}
 		least := int64(1) << 60
-		for _, at := range []string{Account + " acme", Member + " ada", Repo + " repo", Key + " k", Task + " " + h.ID, OwnWork + " " + h.ID} {
+		for _, at := range []string{
+			Account + " acme", Member + " ada", Repo + " repo", Key + " k", Task + " " + h.ID, OwnWork + " " + h.ID,
+		} {
 			least = min(least, m.limits[at]-meters[at].Reserved-meters[at].Spent)
 		}
 		if least > 0 && least >= *h.Need {

@@ -73,7 +73,12 @@ func (r record) noteUse(tx *db.Tx) error {
 	} else {
 		u.Micros = *r.usage.CostMicros
 	}
-	return donation.NoteUse(tx, u)
+	if err := donation.NoteUse(tx, u); err != nil {
+		return err
+	}
+	return budget.NoteGiven(tx, budget.GivenCall{
+		Account: r.account, Session: r.session, Provider: string(r.over.Provider), Model: r.usage.Model, Micros: r.usage.CostMicros,
+	})
 }
 
 // noteKey notes what the call showed about its key, which is that of the account that pays.

@@ -104,7 +104,9 @@ func (s *Service) Open(k Key) (llm.Route, error) {
 	if err != nil {
 		return llm.Route{}, err
 	}
-	return llm.Route{ID: k.ID, Version: k.version, Provider: k.Provider, BaseURL: k.BaseURL, Key: string(plain), Lent: k.lender(), Capped: k.capped}, nil
+	return llm.Route{
+		ID: k.ID, Version: k.version, Provider: k.Provider, BaseURL: k.BaseURL, Key: string(plain), Lent: k.lender(), Capped: k.capped,
+	}, nil
 }
 
 // owner is whose pool a key is in: an account's, or that of a person in an account.

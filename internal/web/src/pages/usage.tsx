@@ -75,6 +75,7 @@ export default function Usage() {
               />
             )}
             <Figure n={usd(u.reserved_usd)} name="set aside for calls under way" />
+            {Number(u.given_usd ?? 0) > 0 && <Figure n={usd(u.given_usd!)} name="paid by others, who gave keys" />}
             <Figure n={u.sessions === null ? "–" : count(u.sessions)} name="sessions" />
             <Figure n={u.calls === null ? "–" : count(u.calls)} name="calls of models" />
             <Figure
