@@ -146,7 +146,9 @@ func (l *ledgerOf) first(s *Service, tx *db.Tx, kind string) ([]UsagePart, error
 	}
 	rows := make([]partRow, len(all))
 	for i, t := range all {
-		rows[i] = partRow{ID: named(&t.id), Name: named(&t.name), Calls: t.calls, Unpriced: t.unpriced, Spent: t.spent, Given: t.given, Sessions: t.n}
+		rows[i] = partRow{
+			ID: named(&t.id), Name: named(&t.name), Calls: t.calls, Unpriced: t.unpriced, Spent: t.spent, Given: t.given, Sessions: t.n,
+		}
 	}
 	var err error
 	switch kind {

@@ -232,7 +232,8 @@ func usageParts(rows []partRow) []UsagePart {
 	out := make([]UsagePart, len(rows))
 	for i, r := range rows {
 		out[i] = UsagePart{
-			ID: named(r.ID), Name: named(r.Name), Spent: money.Dollars(r.Spent), Given: money.Dollars(r.Given), Sessions: r.Sessions, Calls: r.Calls, Unpriced: r.Unpriced,
+			ID: named(r.ID), Name: named(r.Name), Spent: money.Dollars(r.Spent), Given: money.Dollars(r.Given),
+			Sessions: r.Sessions, Calls: r.Calls, Unpriced: r.Unpriced,
 		}
 	}
 	return out

@@ -105,7 +105,8 @@ func usageOn(ctx context.Context, b *bench, e db.Engine) (err error) {
 		return err
 	}
 	s := budget.New(budget.Needs{
-		DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Clock: clock, Node: "n", Work: nobodysWork{}, Prices: nobodysWork{},
+		DB: d, Hub: event.NewHub(), Logger: slog.New(slog.DiscardHandler), Clock: clock, Node: "n",
+		Work: nobodysWork{}, Prices: nobodysWork{},
 	})
 	handler := rest.Handler(rest.Config{Pipeline: &op.Pipeline{
 		Authenticate: func(context.Context, op.Presented) (policy.Actor, error) {
