@@ -12,15 +12,15 @@ import (
 
 // usageTables are the members of what models cost, part by part, in the order of a person.
 var usageTables = map[string][]string{
-	"days":    {"day", "spent_usd", "calls", "unpriced_calls"},
+	"days":    {"day", "spent_usd", "given_usd", "calls", "unpriced_calls"},
 	"members": {"login", "spent_usd", "reserved_usd", "cap_usd"},
-	"models":  {"name", "spent_usd", "sessions", "calls", "unpriced_calls"},
-	"repos":   {"name", "spent_usd", "sessions", "calls", "unpriced_calls"},
-	"kinds":   {"name", "spent_usd", "sessions", "calls", "unpriced_calls"},
-	"keys":    {"id", "name", "spent_usd", "sessions", "calls", "unpriced_calls"},
-	"tasks":   {"id", "name", "spent_usd", "sessions", "calls", "unpriced_calls"},
-	"plans":   {"id", "name", "spent_usd", "sessions", "calls", "unpriced_calls"},
-	"series":  {"name", "day", "spent_usd", "calls", "unpriced_calls"},
+	"models":  {"name", "spent_usd", "given_usd", "sessions", "calls", "unpriced_calls"},
+	"repos":   {"name", "spent_usd", "given_usd", "sessions", "calls", "unpriced_calls"},
+	"kinds":   {"name", "spent_usd", "given_usd", "sessions", "calls", "unpriced_calls"},
+	"keys":    {"id", "name", "spent_usd", "given_usd", "sessions", "calls", "unpriced_calls"},
+	"tasks":   {"id", "name", "spent_usd", "given_usd", "sessions", "calls", "unpriced_calls"},
+	"plans":   {"id", "name", "spent_usd", "given_usd", "sessions", "calls", "unpriced_calls"},
+	"series":  {"name", "day", "spent_usd", "given_usd", "calls", "unpriced_calls"},
 	"gifts":   {"id", "name", "spent_usd", "sessions", "calls", "unpriced_calls"},
 }
 

@@ -123,6 +123,8 @@ func (c *Clear) Command() string {
 		if c.Args["resume"] == "true" {
 			return "yardmaster box resume " + id
 		}
+	case "billing.key_budget_set":
+		return "yardmaster budget key " + id + " USD"
 	case "task.budget_set", "plan.budget_set":
 		noun, _, _ := strings.Cut(name, ".")
 		return "yardmaster budget " + noun + " " + id + " USD"

@@ -80,7 +80,7 @@ type JudgeStops struct{}
 // Stops tells of sessions what their budgets lack, who can let them go on, and
 // how.
 func (JudgeStops) Stops(tx *db.Tx, sessionIDs []string) ([]ask.Stop, error) {
-	all, err := budget.Stops(tx, sessionIDs)
+	all, err := stopsOf(tx, sessionIDs)
 	out := make([]ask.Stop, len(all))
 	for i, s := range all {
 		when, call, args := clears(s)
@@ -114,6 +114,10 @@ func clears(s budget.Stop) (when, call string, args map[string]string) {
 	case budget.Repo:
 		when, call = "whoever may write billing raises the repository's budget of the month, or the month ends", "project.budget_set"
 		args["owner"], args["repo"], _ = strings.Cut(s.Title, "/")
+	case budget.Key:
+		when = fmt.Sprintf("whoever may write billing raises the budget of the key “%s” or adds another key, or the month ends", s.Title)
+		call = "billing.key_budget_set"
+		args["id"] = s.Ref
 	case budget.Plan:
 		when, call = "whoever may write tasks raises the plan's budget", "plan.budget_set"
 		args["planId"] = s.Ref
@@ -139,9 +143,34 @@ func clears(s budget.Stop) (when, call string, args map[string]string) {
 var limitNames = map[string]string{
 	budget.Account: "the account's budget of the month", budget.Member: "the member's budget of the month",
 	budget.Repo: "the repository's budget of the month",
-	budget.Plan: "the plan's budget",
+	budget.Plan: "the plan's budget", budget.Key: "the key's budget of the month",
 	budget.Task: "the task's budget", budget.OwnWork: "the task's budget", budget.Run: "the budget of each run",
 }
 
 // KeyLabels implements budget.Prices.
 func (Prices) KeyLabels(tx *db.Tx) (map[string]string, error) { return modelkey.Labels(tx) }
+
+// PoolKeys implements budget.Prices.
+func (Prices) PoolKeys(tx *db.Tx, account string) (out []budget.PoolKey, err error) {
+	all, err := modelkey.Pool(tx, account)
+	for _, k := range all {
+		out = append(out, budget.PoolKey(k))
+	}
+	return out, err
+}
+
+// stopsOf are the stops of work, with the label of the key whose budget it is.
+func stopsOf(tx *db.Tx, ids []string) ([]budget.Stop, error) {
+	all, err := budget.Stops(tx, ids)
+	var labels map[string]string
+	for i := range all {
+		if all[i].Scope != budget.Key {
+			continue
+		}
+		if labels == nil && err == nil {
+			labels, err = modelkey.Labels(tx)
+		}
+		all[i].Title = labels[all[i].Ref]
+	}
+	return all, err
+}

@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/budget"
+	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/payment"
 	"yardmaster/internal/domain/people"
@@ -68,6 +69,12 @@ func limited(tx *db.Tx, scope, ref string) (string, error) {
 	case budget.Repo:
 		name, err := nameOf(tx, &ref)
 		return "the budget of " + cmp.Or(name, "a repository"), err
+	case budget.Key:
+		all, err := modelkey.Labels(tx)
+		if all[ref] == "" {
+			return "a key's budget", err
+		}
+		return "the budget of the key “" + all[ref] + "”", err
 	case budget.Plan:
 		p, ok, err := plan.BriefOf(tx, ref)
 		if ok {

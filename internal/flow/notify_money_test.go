@@ -20,6 +20,9 @@ func TestNearlySpentSaysWhose(t *testing.T) {
 			seed.Repo{ID: "r1", Account: "thrifty"}, seed.Plan{ID: "p1", Account: "thrifty", Repo: "r1"}); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := seed.AddKey.Exec(tx, "k1", "thrifty", "ok"); err != nil {
+			t.Fatal(err)
+		}
 		for _, x := range []struct {
 			scope, ref, title string
 			to                []string
@@ -29,6 +32,8 @@ func TestNearlySpentSaysWhose(t *testing.T) {
 			{budget.Member, "rita", "the budget of rita are", []string{"rita"}},
 			{budget.Member, "gone", "a member's budget are", []string{"rita", "gone"}},
 			{budget.Repo, "r1", "the budget of thrifty/", []string{"rita"}},
+			{budget.Key, "k1", "the budget of the key “k1” are", []string{"rita"}},
+			{budget.Key, "gone", "a key's budget are", []string{"rita"}},
 			{budget.Plan, "p1", "the budget of the plan “", []string{"rita"}},
 			{budget.Plan, "gone", "a plan's budget are", []string{"rita"}},
 		} {

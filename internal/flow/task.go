@@ -86,7 +86,7 @@ func (TaskRelations) SetAside(tx *db.Tx, taskIDs []string) (map[string]int64, er
 // Stops tells of held tasks what their budgets lack, who can let them go on, and
 // how.
 func (TaskRelations) Stops(tx *db.Tx, taskIDs []string) ([]task.Stop, error) {
-	all, err := budget.Stops(tx, taskIDs)
+	all, err := stopsOf(tx, taskIDs)
 	out := make([]task.Stop, len(all))
 	for i, s := range all {
 		when, call, args := clears(s)

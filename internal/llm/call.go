@@ -27,6 +27,7 @@ type call struct {
 	meter *Meter // set when the provider has accepted the call
 	begun bool   // a part of the answer was sent on
 	usage Usage
+	quote Quote       // of what it may cost
 	cap   int64       // on the output, lower than the caller's; 0: the caller's
 	head  http.Header // of the answer, for the caller
 
@@ -52,6 +53,7 @@ func (c *call) reserve(ctx context.Context) error {
 		return nil
 	}
 	q := c.prices().Quote(c.route.Provider, c.usage.Model, c.q)
+	c.quote = q
 	micros, err := c.Reserver.Reserve(ctx, c.grant, c.route, q)
 	if err != nil {
 		return err

@@ -23,6 +23,19 @@ type Gate interface {
 	// waited how long the call has waited already. It returns nil once a route may let the call
 	// in that did not before, and otherwise why the call is not made.
 	Wait(ctx context.Context, g Grant, routes []Route, tried bool, waited time.Duration) error
+	// Spent is called when the limits of all routes of a call leave too little for it, and returns
+	// the refusal.
+	Spent(ctx context.Context, g Grant, all []Spent) error
+}
+
+// ErrKeySpent is wrapped in the error of Reserver.Reserve if the limit of the route alone leaves
+// too little: another route may serve the call.
+var ErrKeySpent = errors.New("the limit of the key leaves too little")
+
+// Spent is a route whose own limit leaves too little for a call.
+type Spent struct {
+	Route
+	Quote Quote // of the call over it
 }
 
 // Turn is the time of a call on a route.
@@ -124,9 +137,16 @@ func (q *Request) signed() bool {
 func (g *gateway) serve(w http.ResponseWriter, r *http.Request, grant Grant, at Endpoint, q *Request, routes []Route) (*call, error) {
 	start := g.Now()
 	for {
-		last, err := g.pass(w, r, grant, at, q, routes)
+		last, spent, err := g.pass(w, r, grant, at, q, routes)
 		if last == nil && err != nil {
 			return nil, err
+		}
+		switch routes = without(routes, spent); {
+		case len(routes) > 0:
+		case last == nil:
+			return nil, g.Gate.Spent(r.Context(), grant, spent)
+		default:
+			routes = []Route{last.route}
 		}
 		if last != nil && (last.refusal == nil || !last.elsewhere) {
 			last.close()
@@ -156,13 +176,24 @@ func (g *gateway) wait(ctx context.Context, grant Grant, at Endpoint, routes []R
 	return g.Gate.Wait(ctx, grant, routes, tried, waited)
 }
 
+// without leaves out the routes whose own limits leave too little.
+func without(routes []Route, spent []Spent) []Route {
+	if len(spent) == 0 {
+		return routes
+	}
+	return slices.DeleteFunc(slices.Clone(routes), func(r Route) bool {
+		return slices.ContainsFunc(spent, func(s Spent) bool { return s.ID == r.ID })
+	})
+}
+
 // pass tries the routes one after another. A try whose refusal another route may mend has not
 // told it: it is the one that says most to the caller. Without a try, an error is the refusal
-// of the call, and no error says that no route has let it in.
+// of the call, and no error says that no route has let it in, those aside whose own limits leave
+// too little.
 func (g *gateway) pass(w http.ResponseWriter, r *http.Request, grant Grant, at Endpoint, q *Request, routes []Route) (
-	last *call, err error,
+	last *call, over []Spent, err error,
 ) {
-	var spent error
+	var gone error // the gift
 	for _, route := range routes {
 		turn, ok := g.enter(r.Context(), grant, at, route)
 		if !ok {
@@ -173,35 +204,39 @@ func (g *gateway) pass(w http.ResponseWriter, r *http.Request, grant Grant, at E
 		if err := c.reserve(r.Context()); err != nil {
 			turn.Over(Outcome{Gone: true})
 			if route.Lent.Gift != "" {
-				spent = err // the next gift, or what was tried before it, is as good
+				gone = err // the next gift, or what was tried before it, is as good
+				continue
+			}
+			if g.Gate != nil && errors.Is(err, ErrKeySpent) {
+				over = append(over, Spent{route, c.quote})
 				continue
 			}
 			if last != nil {
 				last.close()
 			}
-			return nil, err
+			return nil, nil, err
 		}
 		tried := c.inTurn(w, r)
-		over := c.refusal == nil || errors.Is(tried, ErrCallerGone) || !c.elsewhere && (last == nil || last.same(route))
-		if over && c.refusal != nil {
+		ends := c.refusal == nil || errors.Is(tried, ErrCallerGone) || !c.elsewhere && (last == nil || last.same(route))
+		if ends && c.refusal != nil {
 			c.elsewhere = false
 			c.tell()
 		}
-		if over || last == nil || !last.passes() && c.passes() {
+		if ends || last == nil || !last.passes() && c.passes() {
 			c, last = last, c
 			err = tried
 		}
 		if c != nil {
 			c.close()
 		}
-		if over {
-			return last, err
+		if ends {
+			return last, nil, err
 		}
 	}
 	if last == nil {
-		err = spent
+		err = gone
 	}
-	return last, err
+	return last, over, err
 }
 
 // inTurn is try, whose outcome ends the turn.

@@ -239,6 +239,7 @@ type Route struct {
 	Version int64
 	Prices  *Prices // of calls over the route; nil: the gateway's table
 	Lent    Lender  // whose key it is, if not of whose call it is
+	Capped  bool    // the key has a limit of its own
 }
 
 // Lender is who has lent a key: the id of the gift, and of the account that gave it. It is the

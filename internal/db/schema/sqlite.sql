@@ -85,7 +85,7 @@ CREATE TABLE pulls (
   created_at  BIGINT NOT NULL,
   updated_at  BIGINT NOT NULL,
   merged_at   BIGINT,
-  closed_at   BIGINT, babysit TEXT NOT NULL DEFAULT 'off', ci_rounds BIGINT NOT NULL DEFAULT 0, conflict_rounds BIGINT NOT NULL DEFAULT 0, forgiven BIGINT NOT NULL DEFAULT 0, armed_at BIGINT, babysit_task TEXT, looked_sha TEXT NOT NULL DEFAULT '', closed_by TEXT, closed_why TEXT NOT NULL DEFAULT '', abandoned_at BIGINT, needs TEXT NOT NULL DEFAULT '', needs_at BIGINT, attend_at BIGINT NOT NULL DEFAULT 0, round_sha TEXT NOT NULL DEFAULT '', facts_want BIGINT NOT NULL DEFAULT 1, facts_have BIGINT NOT NULL DEFAULT 0, pushed_by TEXT, host_url TEXT NOT NULL DEFAULT '', host_at BIGINT NOT NULL DEFAULT 0, author TEXT NOT NULL DEFAULT '', draft BOOLEAN NOT NULL DEFAULT FALSE, fork BOOLEAN NOT NULL DEFAULT FALSE, labels TEXT NOT NULL DEFAULT '[]', host_checks TEXT NOT NULL DEFAULT '', own_checks TEXT NOT NULL DEFAULT '', change TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, carry TEXT NOT NULL DEFAULT '', review TEXT NOT NULL DEFAULT 'none', review_at BIGINT NOT NULL DEFAULT 0, findings BIGINT NOT NULL DEFAULT 0, review_rounds BIGINT NOT NULL DEFAULT 0, watch TEXT NOT NULL DEFAULT '', round_then TEXT NOT NULL DEFAULT '', objections BIGINT NOT NULL DEFAULT 0, remarks BIGINT NOT NULL DEFAULT 0, changed_files BIGINT, added_lines BIGINT, deleted_lines BIGINT, would TEXT, had TEXT NOT NULL DEFAULT '[]', otherwise TEXT NOT NULL DEFAULT '', request_rounds BIGINT NOT NULL DEFAULT 0, checks_hold TEXT NOT NULL DEFAULT '', checks_why TEXT NOT NULL DEFAULT '', armed_why TEXT NOT NULL DEFAULT '', told TEXT NOT NULL DEFAULT '', move_at BIGINT NOT NULL DEFAULT 0, unwanted TEXT, left_out TEXT, round_of TEXT NOT NULL DEFAULT '', round_asked BOOLEAN NOT NULL DEFAULT FALSE, seat_since BIGINT, unreadable BOOLEAN NOT NULL DEFAULT FALSE,
+  closed_at   BIGINT, babysit TEXT NOT NULL DEFAULT 'off', ci_rounds BIGINT NOT NULL DEFAULT 0, conflict_rounds BIGINT NOT NULL DEFAULT 0, forgiven BIGINT NOT NULL DEFAULT 0, armed_at BIGINT, babysit_task TEXT, looked_sha TEXT NOT NULL DEFAULT '', closed_by TEXT, closed_why TEXT NOT NULL DEFAULT '', abandoned_at BIGINT, needs TEXT NOT NULL DEFAULT '', needs_at BIGINT, attend_at BIGINT NOT NULL DEFAULT 0, round_sha TEXT NOT NULL DEFAULT '', facts_want BIGINT NOT NULL DEFAULT 1, facts_have BIGINT NOT NULL DEFAULT 0, pushed_by TEXT, host_url TEXT NOT NULL DEFAULT '', host_at BIGINT NOT NULL DEFAULT 0, author TEXT NOT NULL DEFAULT '', draft BOOLEAN NOT NULL DEFAULT FALSE, fork BOOLEAN NOT NULL DEFAULT FALSE, labels TEXT NOT NULL DEFAULT '[]', host_checks TEXT NOT NULL DEFAULT '', own_checks TEXT NOT NULL DEFAULT '', change TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, carry TEXT NOT NULL DEFAULT '', review TEXT NOT NULL DEFAULT 'none', review_at BIGINT NOT NULL DEFAULT 0, findings BIGINT NOT NULL DEFAULT 0, review_rounds BIGINT NOT NULL DEFAULT 0, watch TEXT NOT NULL DEFAULT '', round_then TEXT NOT NULL DEFAULT '', objections BIGINT NOT NULL DEFAULT 0, remarks BIGINT NOT NULL DEFAULT 0, changed_files BIGINT, added_lines BIGINT, deleted_lines BIGINT, would TEXT, had TEXT NOT NULL DEFAULT '[]', otherwise TEXT NOT NULL DEFAULT '', request_rounds BIGINT NOT NULL DEFAULT 0, checks_hold TEXT NOT NULL DEFAULT '', checks_why TEXT NOT NULL DEFAULT '', armed_why TEXT NOT NULL DEFAULT '', told TEXT NOT NULL DEFAULT '', move_at BIGINT NOT NULL DEFAULT 0, unwanted TEXT, left_out TEXT, round_of TEXT NOT NULL DEFAULT '', round_asked BOOLEAN NOT NULL DEFAULT FALSE, seat_since BIGINT, unreadable BOOLEAN NOT NULL DEFAULT FALSE, version BIGINT NOT NULL DEFAULT 0,
   UNIQUE (repo_id, number)
 );
 CREATE INDEX pulls_repo ON pulls (repo_id, created_at, id);
@@ -103,7 +103,7 @@ CREATE TABLE pull_actions (
   decided_at   BIGINT,
   expires_at   BIGINT NOT NULL,
   tries        BIGINT NOT NULL DEFAULT 0
-, protected TEXT, base_ref TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, change TEXT NOT NULL DEFAULT '', patch_id TEXT NOT NULL DEFAULT '', stale_why TEXT NOT NULL DEFAULT '', carried_from TEXT, details TEXT NOT NULL DEFAULT '{}', tidied BOOLEAN NOT NULL DEFAULT FALSE, called BOOLEAN NOT NULL DEFAULT FALSE, claim TEXT NOT NULL DEFAULT '', retry_at BIGINT, due_at BIGINT NOT NULL DEFAULT 253402300799000000);
+, protected TEXT, base_ref TEXT NOT NULL DEFAULT '', merge_base TEXT NOT NULL DEFAULT '', merge_bases BIGINT NOT NULL DEFAULT 0, change TEXT NOT NULL DEFAULT '', patch_id TEXT NOT NULL DEFAULT '', stale_why TEXT NOT NULL DEFAULT '', carried_from TEXT, details TEXT NOT NULL DEFAULT '{}', tidied BOOLEAN NOT NULL DEFAULT FALSE, called BOOLEAN NOT NULL DEFAULT FALSE, claim TEXT NOT NULL DEFAULT '', retry_at BIGINT, due_at BIGINT NOT NULL DEFAULT 253402300799000000, begins_at BIGINT);
 CREATE INDEX pull_actions_pr ON pull_actions (pr_id, requested_at);
 CREATE INDEX pull_actions_account ON pull_actions (account_id, requested_at, id) WHERE state = 'pending';
 CREATE UNIQUE INDEX pull_actions_open ON pull_actions (pr_id, kind) WHERE state IN ('pending', 'approved');
@@ -2193,7 +2193,7 @@ CREATE TABLE spend_days (
   model       TEXT NOT NULL,
   calls       BIGINT NOT NULL,
   unpriced    BIGINT NOT NULL,
-  cost_micros BIGINT NOT NULL,
+  cost_micros BIGINT NOT NULL, given_micros BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (account_id, day, session_id, key_id, provider, model)
 );
 CREATE TABLE budget_warnings (
@@ -2332,7 +2332,7 @@ CREATE TABLE departures (
   begun_at       BIGINT NOT NULL,          -- when its rows went
   finished_at    BIGINT,                   -- when the last file had gone; NULL: some are left
   envelope       TEXT NOT NULL DEFAULT ''  -- the signed proof, once all is gone
-);
+, rest TEXT NOT NULL DEFAULT '{}');
 CREATE TABLE donation_uses (
   donation_id TEXT NOT NULL REFERENCES donations (id),
   account_id  TEXT NOT NULL, -- whose work it was
@@ -2351,7 +2351,17 @@ CREATE TABLE request_counts (
   PRIMARY KEY (bucket, second)
 );
 CREATE INDEX request_counts_second ON request_counts (second);
+CREATE INDEX tasks_ask ON tasks (ask_id) WHERE ask_id IS NOT NULL;
 CREATE INDEX webhook_deliveries_held ON webhook_deliveries (holder) WHERE holder <> '';
+CREATE TABLE account_closures (
+  account_id TEXT PRIMARY KEY REFERENCES accounts (id),
+  asked_by   TEXT NOT NULL,            -- user
+  asked_at   BIGINT NOT NULL,
+  ends_at    BIGINT NOT NULL,          -- from when on it cannot be taken back
+  begun_at   BIGINT,                   -- when the deletion began; NULL: it can be taken back
+  last_error TEXT NOT NULL DEFAULT ''  -- what keeps it from going on
+);
+CREATE INDEX budget_limits_ref ON budget_limits (ref);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2518,7 +2528,12 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (163, 695, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (164, 705, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (165, 706, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (166, 715, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (167, 735, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (167, 725, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (168, 726, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (169, 730, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (170, 735, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (171, 740, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (172, 745, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
 INSERT INTO schema_releases (version, oldest, program) VALUES (680, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (690, 670, '');
@@ -2526,4 +2541,9 @@ INSERT INTO schema_releases (version, oldest, program) VALUES (695, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (705, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (706, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (715, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (725, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (726, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (730, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (735, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (740, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (745, 670, '');

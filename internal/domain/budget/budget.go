@@ -21,6 +21,7 @@
 //   - reserve.go, settle.go: the Service, Reserve and Settle
 //   - giveback.go: what is set aside and not used comes back
 //   - gift.go: calls that another account pays
+//   - key.go: limits of keys
 //   - stop.go: work that may make no further call
 //   - goon.go: when such work goes on
 //   - loop.go: reservations of dead nodes
@@ -94,7 +95,7 @@ type balance struct{ Reserved, Spent int64 }
 // limitNames are the names of limits at the beginning of a sentence.
 var limitNames = map[string]string{
 	Account: "The account's budget of this month", Member: "The member's budget of this month",
-	Repo: "The repository's budget of this month",
+	Repo: "The repository's budget of this month", Key: "The key's budget of this month",
 	Plan: "The plan's budget", Task: "The task's budget", Run: "The run's budget", Gift: "The gift",
 	OwnWork: "The task's budget, of which a quarter is kept for reviews and repairs,",
 }
@@ -127,8 +128,11 @@ func (s *Service) meters(tx *db.Tx, sub subject) ([]Meter, error) {
 		}
 		return nil
 	}
-	if sub.Kind == Gift {
+	switch sub.Kind {
+	case Gift:
 		return giftMeters(sub, now, limit(Account)), nil
+	case Key:
+		return keyMeters(sub, now), nil
 	}
 	meters := []Meter{{Account, sub.AccountID, now, lower(sub.CapMicros, limit(Account))}}
 	if user != "" {

@@ -488,3 +488,6 @@ func TestCallWaitsForTheCostOfTheOneBefore(t *testing.T) {
 func (*world) KeyLabels(*db.Tx) (map[string]string, error) {
 	return map[string]string{"team": "team", "hers": ""}, nil
 }
+
+// PoolKeys is part of Prices: there is the key of the walk.
+func (*world) PoolKeys(*db.Tx, string) ([]PoolKey, error) { return []PoolKey{{ID: "k"}}, nil }

@@ -24,6 +24,7 @@ var (
 	capSetEvent    = event.Declare[limitData]("billing.spend_cap_set", Topic, "Somebody set what the account may spend in a month.")
 	memberSetEvent = event.Declare[limitData]("billing.member_cap_set", Topic, "Somebody set what a member's work may spend in a month.")
 	repoSetEvent   = event.Declare[limitData]("project.budget_set", Topic, "Somebody set what the work on a repository may spend in a month.")
+	keySetEvent    = event.Declare[limitData]("billing.key_budget_set", Topic, "Somebody set what calls over a key may cost in a month.")
 	planSetEvent   = event.Declare[limitData]("plan.budget_set", event.Plans, "Somebody set what the tasks of a plan may spend together.")
 	taskSetEvent   = event.Declare[limitData]("task.budget_set", event.Tasks, "Somebody set what a task may spend.")
 	unsettledEvent = event.Declare[unsettledData]("budget.unsettled", Topic, "A node died, and what it had set aside counts as spent.")

@@ -63,7 +63,7 @@ func (s *Service) Forecast(tx *db.Tx) (*Forecast, error) {
 		return nil, err
 	}
 	from := max(*first, today-mostDays)
-	rows, err := callsByDay.All(tx, tx.Account, from, today)
+	rows, err := spentByDay.All(tx, tx.Account, from, today)
 	if err != nil || from >= today {
 		return nil, err
 	}

@@ -27,6 +27,9 @@ func (s *Service) mayGoOn(tx *db.Tx, b stopped, g glance) (bool, error) {
 	if b.Reason == "" || b.SessionID == nil {
 		return true, nil // its next call tells
 	}
+	if b.Scope == Key {
+		return s.keysGoOn(tx, b, g)
+	}
 	at := place{b.AccountID, b.Scope, b.Ref, b.Period}
 	least, full := g.full[at]
 	if full && b.Reason == SlugExhausted && max(b.Need, 1) >= least && (b.Period == "" || b.Period == month(tx.Now)) {

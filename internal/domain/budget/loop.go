@@ -72,6 +72,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 			if _, err := writeOff.Exec(tx, r.SessionID, r.Node, tx.Now.Add(writtenOffTime)); err != nil {
 				return err
 			}
+			if r.ofKey() {
+				continue // the session's says so
+			}
 			err := unsettledEvent.Record(tx, event.Subject{ID: r.SessionID, Account: r.AccountID}, unsettledData{Micros: r.left()})
 			if err != nil {
 				return err

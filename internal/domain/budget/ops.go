@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 
 	"yardmaster/internal/api/op"
@@ -41,6 +42,12 @@ func (s *Service) Ops() []op.Op {
 			Summary: "Cap what the work on one repository may spend in a month; null takes the cap away",
 			Doc:     "Tasks that the old cap had held go back into the queue when the new one leaves room.",
 		}, s.repoSet),
+		op.New(op.Row{
+			ID: "billing.key_budget_set", Method: "PUT", Path: "/v1/billing/keys/{id}/budget", Group: group, Rule: write,
+			Summary: "Cap what calls over a key of the pool may cost in a month; null takes the cap away",
+			Doc: "A call that it has no room for goes over another key. Where there is none, its task is held, and goes on " +
+				"when the cap leaves room or another key is added.",
+		}, s.keySet),
 		op.New(op.Row{
 			ID: "billing.usage", Method: "GET", Path: "/v1/billing/usage", Group: group, Rule: policy.Require(policy.ReadUsage),
 			Summary: "What models cost the account in a month, part by part, as JSON or CSV",
@@ -206,6 +213,60 @@ func (s *Service) repoSet(ctx context.Context, in repoIn) (out RepoCap, err erro
 		return err
 	})
 	return out, err
+}
+
+type keyIn struct {
+	ID string `json:"id" format:"uuid" doc:"id of the key"`
+	capIn
+}
+
+// KeyCap is a key's limit for a month.
+type KeyCap struct {
+	_        struct{} `doc:"What calls over one key of the pool may cost in a month, and have cost." schema:"KeyCap"`
+	KeyID    string   `json:"key_id" format:"uuid" doc:"id of the key"`
+	Label    string   `json:"label" example:"Team key" doc:"name to tell it by"`
+	USD      *float64 `json:"usd" example:"50" doc:"US dollars a month; null: no cap"`
+	Spent    string   `json:"spent_usd" format:"decimal" example:"41.10" doc:"decimal US dollars, in the month"`
+	Reserved string   `json:"reserved_usd" format:"decimal" example:"0.30" doc:"decimal US dollars, set aside for calls under way"`
+}
+
+func (k limitedKey) wire() KeyCap {
+	return KeyCap{
+		KeyID: k.ID, Label: k.Label, USD: money.USD(k.Micros), Spent: money.Dollars(k.Spent), Reserved: money.Dollars(k.Reserved),
+	}
+}
+
+func (s *Service) keySet(ctx context.Context, in keyIn) (out KeyCap, err error) {
+	to := money.Micros(in.USD)
+	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
+		if _, err := s.keyOf(tx, in.ID); err != nil {
+			return err
+		}
+		now := firstOf(tx.Now)
+		if _, err := openKey.Exec(tx, openKeyArgs{
+			AccountID: tx.Account, Ref: in.ID, Period: month(tx.Now), First: dayOf(now), Next: dayOf(now.AddDate(0, 1, 0)),
+		}); err != nil {
+			return err
+		}
+		if err := s.setLimit(tx, Key, in.ID, keySetEvent, to); err != nil {
+			return err
+		}
+		k, err := s.keyOf(tx, in.ID)
+		out = k.wire()
+		return err
+	})
+	return out, err
+}
+
+// keyOf finds a key of the pool of tx.Account.
+func (s *Service) keyOf(tx *db.Tx, id string) (limitedKey, error) {
+	all, err := s.keysOf(tx, tx.Account, month(tx.Now))
+	for _, k := range all {
+		if k.ID == id {
+			return k, err
+		}
+	}
+	return limitedKey{}, cmp.Or(err, error(fault.Missing("key")))
 }
 
 type taskIn struct {

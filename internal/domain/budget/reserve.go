@@ -32,6 +32,8 @@ type Prices interface {
 	// KeyLabels are the labels of the keys that tx.Account has had, by id, those of its
 	// members as empty ones.
 	KeyLabels(tx *db.Tx) (map[string]string, error)
+	// PoolKeys are the keys of an account's pool that are there, by id.
+	PoolKeys(tx *db.Tx, account string) ([]PoolKey, error)
 }
 
 // Needs are the dependencies of Service.
@@ -230,6 +232,13 @@ type lack struct {
 // session has ended. The caller passes each call for which Reserve succeeded to Settle or
 // Abandon, once.
 func (s *Service) Reserve(ctx context.Context, session string, most, least int64) (int64, error) {
+	return s.reserve(ctx, session, most, least, s.reclaim)
+}
+
+// reserve is Reserve with what takes back what others do not use.
+func (s *Service) reserve(ctx context.Context, session string, most, least int64,
+	reclaim func(context.Context, *reserve) (int64, error),
+) (int64, error) {
 	var changed <-chan struct{}
 	var timeout <-chan time.Time
 	final := false
@@ -242,7 +251,7 @@ func (s *Service) Reserve(ctx context.Context, session string, most, least int64
 		if err != nil || short == nil {
 			return n, err
 		}
-		given, err := s.reclaim(ctx, r)
+		given, err := reclaim(ctx, r)
 		if err != nil {
 			return 0, err
 		}

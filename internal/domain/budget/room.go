@@ -147,8 +147,9 @@ func (s *Service) extend(ctx context.Context, r *reserve, session string, least,
 		if err := addToMeters(tx, sub.AccountID, meters, more, 0); err != nil {
 			return err
 		}
+		// Where calls have cost more than was set aside, nothing of the amount before is left.
 		_, err = putReservation.Exec(tx, putReservationArgs{
-			SessionID: session, Node: s.Node, AccountID: sub.AccountID, Amount: stored.Amount + more, Used: stored.Used,
+			SessionID: session, Node: s.Node, AccountID: sub.AccountID, Amount: max(stored.Amount, stored.Used) + more, Used: stored.Used,
 			Meters: db.JSON[[]Meter]{V: meters}, ExpiresAt: tx.Now.Add(leaseTime),
 		})
 		return err

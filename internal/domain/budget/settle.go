@@ -17,6 +17,9 @@ type Call struct {
 	Cost     *int64 // micro-dollars; nil: it had no price
 
 	Key, Provider, Model string // over which key, and who answered
+
+	Capped bool // the key has a limit: the call is there for it, too
+	OfKey  bool // it is that one: Session is the key, and the ledgers have the other
 }
 
 // Settle stores the cost of calls, in the transaction that counts them in their
@@ -27,14 +30,14 @@ func (s *Service) Settle(tx *db.Tx, calls []Call) error {
 	for _, c := range calls {
 		a := sums[c.Session]
 		if a == nil {
-			a = &sum{session: c.Session, account: c.Account}
+			a = &sum{session: c.Session, account: c.Account, ofKey: c.OfKey}
 			sums[c.Session] = a
 		}
 		a.add(c)
 	}
-	// All transactions lock in one order: reservations before meters, accounts sorted.
+	// All transactions lock in one order: reservations before meters, accounts sorted, keys last.
 	order := slices.SortedFunc(maps.Values(sums), func(a, b *sum) int {
-		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.session, b.session))
+		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(weight(a.ofKey), weight(b.ofKey)), cmp.Compare(a.session, b.session))
 	})
 	for _, a := range order {
 		var err error
@@ -43,16 +46,13 @@ func (s *Service) Settle(tx *db.Tx, calls []Call) error {
 		}
 	}
 	for _, a := range order {
-		if _, err := addMinute.Exec(tx, addMinuteArgs{
-			AccountID: a.account, Minute: tx.Now.Truncate(time.Minute), SessionID: a.session, Calls: a.calls,
-			Unpriced: a.unpriced, CostMicros: a.costOrNone(),
-		}); err != nil {
-			return err
-		}
-		if err := a.storeDays(tx); err != nil {
+		if err := a.note(tx); err != nil {
 			return err
 		}
 		if err := s.spend(tx, a); err != nil {
+			return err
+		}
+		if err := a.countKeys(tx); err != nil {
 			return err
 		}
 		if err := s.last(tx, a); err != nil {
@@ -76,21 +76,75 @@ type sum struct {
 	cost             int64
 	stored           reservation
 	known            bool // there is a reservation
+	ofKey            bool // what counts for the limit of a key
 	parts            map[answered]spentPart
 }
 
 // answered is over which key a call went, and who has answered it.
-type answered struct{ key, provider, model string }
+type answered struct {
+	key, provider, model string
+	capped               bool
+}
 
 type spentPart struct{ calls, unpriced, cost int64 }
 
-// storeDays counts the calls in the ledger of days.
-func (a *sum) storeDays(tx *db.Tx) error {
-	order := slices.SortedFunc(maps.Keys(a.parts), func(x, y answered) int {
-		return cmp.Or(cmp.Compare(x.key, y.key), cmp.Compare(x.provider, y.provider), cmp.Compare(x.model, y.model))
+// weight puts what is true behind what is not.
+func weight(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// note counts the calls in the ledgers.
+func (a *sum) note(tx *db.Tx) error {
+	if a.ofKey {
+		return nil
+	}
+	_, err := addMinute.Exec(tx, addMinuteArgs{
+		AccountID: a.account, Minute: tx.Now.Truncate(time.Minute), SessionID: a.session, Calls: a.calls,
+		Unpriced: a.unpriced, CostMicros: a.costOrNone(),
 	})
-	for _, by := range order {
+	if err != nil {
+		return err
+	}
+	return a.storeDays(tx)
+}
+
+// ordered are the parts in one order.
+func (a *sum) ordered() []answered {
+	return slices.SortedFunc(maps.Keys(a.parts), func(x, y answered) int {
+		return cmp.Or(cmp.Compare(x.key, y.key), cmp.Compare(x.provider, y.provider), cmp.Compare(x.model, y.model),
+			cmp.Compare(weight(x.capped), weight(y.capped)))
+	})
+}
+
+// countKeys counts what was called over keys that had no limit yet as the calls began, for those
+// that have one now.
+func (a *sum) countKeys(tx *db.Tx) error {
+	if a.ofKey {
+		return nil
+	}
+	for _, by := range a.ordered() {
+		cost := a.parts[by].cost
+		if by.capped || by.key == "" || cost == 0 {
+			continue
+		}
+		if err := addToMeters(tx, a.account, []Meter{{Scope: Key, Ref: by.key, Period: month(tx.Now)}}, 0, cost); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storeDays counts the calls in the ledger of days. Where this node was taken for dead so long ago
+// that all it had set aside counts as spent, their cost stands there already.
+func (a *sum) storeDays(tx *db.Tx) error {
+	for _, by := range a.ordered() {
 		p := a.parts[by]
+		if !a.known {
+			p.cost = 0
+		}
 		if _, err := addDay.Exec(tx, addDayArgs{
 			AccountID: a.account, Day: dayOf(tx.Now), SessionID: a.session, KeyID: by.key, Provider: by.provider, Model: by.model,
 			Calls: p.calls, Unpriced: p.unpriced, CostMicros: p.cost,
@@ -102,7 +156,7 @@ func (a *sum) storeDays(tx *db.Tx) error {
 }
 
 func (a *sum) add(c Call) {
-	by := answered{c.Key, c.Provider, c.Model}
+	by := answered{c.Key, c.Provider, c.Model, c.Capped}
 	p := a.parts[by]
 	a.calls, p.calls = a.calls+1, p.calls+1
 	if c.Cost == nil {

@@ -28,7 +28,7 @@ func (s *Service) sheet(tx *db.Tx, by string, from, to int64) (string, error) {
 		}
 	} else {
 		for day := from; day < to; day++ {
-			more, err := s.partsBy(tx, by, true, day, day+1)
+			more, err := s.dailyBy(tx, by, day, day+1)
 			if err != nil {
 				return "", err
 			}

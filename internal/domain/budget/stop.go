@@ -101,11 +101,11 @@ func (s *Service) checkUnlimited(ctx context.Context, session string, m Model) e
 // stop stores what keeps a session from further calls, and stops its run: the limit
 // of a meter leaves too little for a call that needs so much, or, for a model, there is no price.
 func (s *Service) stop(tx *db.Tx, session string, sub subject, m *Meter, need int64, of Model) error {
-	if sub.Kind == Gift {
+	if sub.Kind == Gift || sub.Kind == Key {
 		return nil // it is nobody's work that stops here
 	}
 	reason, why := SlugExhausted, exhausted(m.Scope).Detail
-	if of != (Model{}) {
+	if of.Name != "" {
 		reason, why = SlugUnpriced, unpriced(of, m).Detail
 	}
 	on := session

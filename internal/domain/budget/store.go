@@ -61,7 +61,7 @@ var (
 		w.budget_micros AS served_micros,
 		a.spend_cap_micros AS cap_micros, s.ended_at IS NOT NULL AS ended
 		FROM sessions s JOIN accounts a ON a.id = s.account_id LEFT JOIN tasks t ON t.id = s.task_id
-		LEFT JOIN pulls p ON p.id = t.pr_id LEFT JOIN tasks w ON w.id = p.task_id WHERE s.id = $1` + giftSubject)
+		LEFT JOIN pulls p ON p.id = t.pr_id LEFT JOIN tasks w ON w.id = p.task_id WHERE s.id = $1` + giftSubject + keySubject)
 	// selectLimits reads the limits of an account, of a person in it, of a repository and of a plan.
 	selectLimits = db.QWith[limitsArgs, limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = :account_id
 		AND (scope, ref) IN (('` + Account + `', :account_id), ('` + Member + `', :user_id), ('` + Repo + `', :repo_id),
@@ -240,12 +240,15 @@ func (r *reservation) undoWriteOff(tx *db.Tx) error {
 // storeDay counts what is written off of a reservation in the ledger of days, where no call
 // stands for it.
 func (r *reservation) storeDay(tx *db.Tx, at time.Time, micros int64) error {
-	if micros == 0 {
+	if micros == 0 || r.ofKey() {
 		return nil
 	}
 	_, err := addDay.Exec(tx, addDayArgs{AccountID: r.AccountID, Day: dayOf(at), SessionID: r.SessionID, CostMicros: micros})
 	return err
 }
+
+// ofKey tells whether the reservation is for the limit of a key, beside those of sessions.
+func (r *reservation) ofKey() bool { return len(r.Meters.V) > 0 && r.Meters.V[0].Scope == Key }
 
 // close ends a reservation. Of what is left of it, the given amount counts as spent,
 // and the rest is free.
@@ -253,7 +256,11 @@ func (r reservation) close(tx *db.Tx, spent int64) error {
 	if err := r.undoWriteOff(tx); err != nil {
 		return err
 	}
-	if err := addToMeters(tx, r.AccountID, r.Meters.V, -r.left(), min(spent, r.left())); err != nil {
+	spent = min(spent, r.left())
+	if err := addToMeters(tx, r.AccountID, r.Meters.V, -r.left(), spent); err != nil {
+		return err
+	}
+	if err := r.storeDay(tx, tx.Now, spent); err != nil {
 		return err
 	}
 	_, err := dropReservation.Exec(tx, r.SessionID, r.Node)

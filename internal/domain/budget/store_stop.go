@@ -34,12 +34,13 @@ type stopped struct {
 	Need      int64 // what the call that was refused costs at least
 	Provider  string
 	Model     string
-	KeyID     string
+	KeyID     string // of a stop by the limits of keys: the others, beside Ref
+	At        time.Time
 }
 
 const (
 	stopColumns = `SELECT b.id, b.task_id, b.session_id, b.account_id, b.reason, b.scope, b.ref, b.period, b.need, b.provider,
-		b.model, b.key_id FROM budget_stops b `
+		b.model, b.key_id, b.at FROM budget_stops b `
 	// maxLook is the number of stopped tasks that one look goes through.
 	maxLook = 1000
 )
@@ -62,7 +63,8 @@ var (
 	// still.
 	selectHeld = db.Q[stopped](`SELECT t.id, t.id AS task_id, b.session_id, t.account_id, COALESCE(b.reason, '') AS reason,
 			COALESCE(b.scope, '') AS scope, COALESCE(b.ref, '') AS ref, COALESCE(b.period, '') AS period, COALESCE(b.need, 0) AS need,
-			COALESCE(b.provider, '') AS provider, COALESCE(b.model, '') AS model, COALESCE(b.key_id, '') AS key_id
+			COALESCE(b.provider, '') AS provider, COALESCE(b.model, '') AS model, COALESCE(b.key_id, '') AS key_id,
+			COALESCE(b.at, t.created_at) AS at
 		FROM tasks t LEFT JOIN budget_stops b ON b.task_id = t.id
 		WHERE t.status = 'held' AND t.failure_kind IN ('budget_exhausted', 'unpriced_model') AND t.id > $1
 		ORDER BY t.id LIMIT ` + maxLookText)
@@ -113,7 +115,21 @@ var (
 			WHERE spend_cap_micros IS NOT NULL) l
 		JOIN budgets b ON b.account_id = l.account_id AND b.scope = '` + Account + `' AND b.ref = l.ref AND b.period = $1` + spentNearly + `
 		ORDER BY 1, 2, 3 LIMIT 100`)
+	// openKey opens the meter of a key that had no limit yet, with what the month's calls have cost.
+	openKey = db.SWith[openKeyArgs](`INSERT INTO budgets (account_id, scope, ref, period, spent)
+		SELECT :account_id, '` + Key + `', :ref, :period, COALESCE(SUM(cost_micros), 0) FROM spend_days
+		WHERE account_id = :account_id AND key_id = :ref AND day >= :first AND day < :next
+		ON CONFLICT DO NOTHING`)
+	limitsOfKeys   = db.Q[limit](`SELECT scope, ref, micros FROM budget_limits WHERE account_id = $1 AND scope = '` + Key + `'`)
+	balancesOfKeys = db.Q[memberBalance](`SELECT ref, reserved, spent FROM budgets
+		WHERE account_id = $1 AND scope = '` + Key + `' AND period = $2`)
 	noteWarning = db.SWith[nearly](`INSERT INTO budget_warnings (account_id, scope, ref, period, micros)
 		VALUES (:account_id, :scope, :ref, :period, :micros)
 		ON CONFLICT (account_id, scope, ref, period) DO UPDATE SET micros = EXCLUDED.micros WHERE budget_warnings.micros <> EXCLUDED.micros`)
 )
+
+// openKeyArgs are the parameters of openKey.
+type openKeyArgs struct {
+	AccountID, Ref, Period string
+	First, Next            int64 // days
+}

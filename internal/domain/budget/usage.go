@@ -3,6 +3,8 @@ package budget
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"yardmaster/internal/db"
@@ -23,6 +25,7 @@ type BillingUsage struct {
 	Period   string        `json:"period" example:"2026-03" doc:"the month, YYYY-MM in UTC"`
 	Spent    string        `json:"spent_usd" format:"decimal" example:"112.40" doc:"decimal US dollars; of calls with a known price"`
 	Reserved string        `json:"reserved_usd" format:"decimal" example:"1.20" doc:"decimal US dollars; set aside for calls under way"`
+	Given    *string       `json:"given_usd" format:"decimal" example:"0.80" doc:"decimal US dollars that others paid, beside spent_usd, for calls over keys they have given; null as for calls"`
 	Sessions *int64        `json:"sessions" example:"84" doc:"sessions that called a model; kept for about three months, null before"`
 	Calls    *int64        `json:"calls" example:"1310" doc:"calls of models; kept for about three months, null before"`
 	Unpriced *int64        `json:"unpriced_calls" example:"0" doc:"calls of models without a known price"`
@@ -31,12 +34,13 @@ type BillingUsage struct {
 	Models   []UsagePart   `json:"models" doc:"by the model that answered, dearest first; of this and the following at most 100, kept for about three months"`
 	Repos    []UsagePart   `json:"repos" doc:"by the repository of the work"`
 	Kinds    []UsagePart   `json:"kinds" doc:"by the kind of session"`
-	Keys     []UsagePart   `json:"keys" doc:"by the key of the account, those of members as one; no name: not known"`
+	Keys     []UsagePart   `json:"keys" doc:"by the key of the account, those of members as one, and those that others have given; no name: not known"`
 	Tasks    []UsagePart   `json:"tasks" doc:"by the task; no name: work of no task"`
 	Plans    []UsagePart   `json:"plans" doc:"by the plan; no name: work of no plan"`
 	Gifts    []UsagePart   `json:"gifts" doc:"of calls that others made over what the account gives, by the gift, named for its repository"`
 	Caps     []RepoCap     `json:"repo_caps" doc:"the repositories that have a cap, by name, with the month so far"`
 	Series   []UsageSeries `json:"series" doc:"of what days_by asks for, dearest first, at most 100; else empty"`
+	KeyCaps  []KeyCap      `json:"key_caps" doc:"the keys of the pool that have a cap, with the month so far"`
 	Forecast *Forecast     `json:"forecast" doc:"of the current month; null: of another one, or of fewer than 7 whole days"`
 
 	sheet string
@@ -55,6 +59,7 @@ type UsageDay struct {
 	_        struct{} `doc:"What the calls of one day cost." schema:"UsageDay"`
 	Day      string   `json:"day" format:"date" example:"2026-03-10" doc:"YYYY-MM-DD, in UTC"`
 	Spent    string   `json:"spent_usd" format:"decimal" example:"4.10" doc:"decimal US dollars; of calls with a known price"`
+	Given    string   `json:"given_usd" format:"decimal" example:"0.00" doc:"decimal US dollars that others paid beside that"`
 	Calls    int64    `json:"calls" example:"31" doc:"calls of models"`
 	Unpriced int64    `json:"unpriced_calls" example:"0" doc:"calls without a known price"`
 }
@@ -74,6 +79,7 @@ type UsagePart struct {
 	ID       *string  `json:"id" example:"anthropic" doc:"of a model its provider; null: it has none"`
 	Name     *string  `json:"name" example:"claude-opus-4-5" doc:"the model, owner/name, the kind, the label of a key, or a title; null: none was named"`
 	Spent    string   `json:"spent_usd" format:"decimal" example:"41.10" doc:"decimal US dollars; of calls with a known price"`
+	Given    string   `json:"given_usd" format:"decimal" example:"0.00" doc:"decimal US dollars that others paid beside that"`
 	Sessions int64    `json:"sessions" example:"12" doc:"sessions that called a model"`
 	Calls    int64    `json:"calls" example:"310" doc:"calls of models"`
 	Unpriced int64    `json:"unpriced_calls" example:"0" doc:"calls without a known price"`
@@ -92,8 +98,7 @@ type MemberUsage struct {
 
 func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		now := tx.Now.UTC()
-		from := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+		from := firstOf(tx.Now)
 		if in.Month != "" {
 			if from, err = time.Parse("2006-01", in.Month); err != nil {
 				return fault.Field("month", "is not a month such as 2026-01")
@@ -103,7 +108,7 @@ func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err 
 			out.sheet, err = s.sheet(tx, in.CSV, dayOf(from), dayOf(from.AddDate(0, 1, 0)))
 			return err
 		}
-		if out, err = s.usageOf(tx, from); err == nil && out.Period == month(now) {
+		if out, err = s.usageOf(tx, from); err == nil && out.Period == month(tx.Now) {
 			out.Forecast, err = s.Forecast(tx)
 		}
 		if err == nil && in.By != "" && tx.Now.Sub(from) < minutesTime {
@@ -112,6 +117,11 @@ func (s *Service) usage(ctx context.Context, in usageIn) (out BillingUsage, err 
 		return err
 	})
 	return out, err
+}
+
+// firstOf is the beginning of a time's month.
+func firstOf(now time.Time) time.Time {
+	return time.Date(now.UTC().Year(), now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
 // usageOf is what models cost tx.Account in the month that begins at a time.
@@ -123,11 +133,12 @@ func (s *Service) usageOf(tx *db.Tx, from time.Time) (out BillingUsage, err erro
 	}
 	out.Spent, out.Reserved = money.Dollars(b.Spent), money.Dollars(b.Reserved)
 	known := tx.Now.Sub(from) < minutesTime
-	begin, end := dayOf(from), dayOf(from.AddDate(0, 1, 0))
+	var l ledgerOf
 	if known {
-		if err := out.addDays(tx, begin, end); err != nil {
+		if l, err = addUp(tx, dayOf(from), dayOf(from.AddDate(0, 1, 0))); err != nil {
 			return out, err
 		}
+		out.addDays(l)
 	}
 	for _, part := range []struct {
 		by   string
@@ -136,20 +147,29 @@ func (s *Service) usageOf(tx *db.Tx, from time.Time) (out BillingUsage, err erro
 		{"model", &out.Models}, {"repo", &out.Repos}, {"kind", &out.Kinds}, {"key", &out.Keys}, {"task", &out.Tasks},
 		{"plan", &out.Plans}, {"gift", &out.Gifts},
 	} {
-		*part.into = []UsagePart{}
-		if !known {
-			continue
-		}
-		rows, err := s.partsBy(tx, part.by, false, begin, end)
-		if err != nil {
+		if *part.into, err = l.first(s, tx, part.by); err != nil {
 			return out, err
 		}
-		*part.into = usageParts(rows)
 	}
 	members, err := usageOfMembers(tx, out.Period)
 	out.Members = append(out.Members, members...)
 	if err == nil {
 		out.Caps, err = repoCaps(tx, out.Period)
+	}
+	if err == nil {
+		out.KeyCaps, err = s.keyCaps(tx, out.Period)
+	}
+	return out, err
+}
+
+// keyCaps are the caps of keys of tx.Account, with a month of each.
+func (s *Service) keyCaps(tx *db.Tx, period string) ([]KeyCap, error) {
+	all, err := s.keysOf(tx, tx.Account, period)
+	out := []KeyCap{}
+	for _, k := range all {
+		if k.Micros != nil {
+			out = append(out, k.wire())
+		}
 	}
 	return out, err
 }
@@ -166,31 +186,9 @@ func repoCaps(tx *db.Tx, period string) ([]RepoCap, error) {
 	return out, err
 }
 
-// addDays adds what was called on each day, and in all.
-func (u *BillingUsage) addDays(tx *db.Tx, from, to int64) error {
-	days, err := callsByDay.All(tx, tx.Account, from, to)
-	if err != nil {
-		return err
-	}
-	sessions, err := countSessions.One(tx, tx.Account, from, to)
-	if err != nil {
-		return err
-	}
-	u.Sessions, u.Calls, u.Unpriced = &sessions, new(int64), new(int64)
-	for _, d := range days {
-		*u.Calls, *u.Unpriced = *u.Calls+d.Calls, *u.Unpriced+d.Unpriced
-		u.Days = append(u.Days, d.show())
-	}
-	return nil
-}
-
-// partsBy adds the ledger up by one kind of parts, and by the day if daily is set.
-func (s *Service) partsBy(tx *db.Tx, by string, daily bool, from, to int64) ([]partRow, error) {
-	q := parts[by].month
-	if daily {
-		q = parts[by].days
-	}
-	rows, err := q.All(tx, tx.Account, from, to)
+// dailyBy adds the ledger up by the day and one kind of parts.
+func (s *Service) dailyBy(tx *db.Tx, by string, from, to int64) ([]partRow, error) {
+	rows, err := parts[by].All(tx, tx.Account, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +197,7 @@ func (s *Service) partsBy(tx *db.Tx, by string, daily bool, from, to int64) ([]p
 	default:
 		return rows, nil
 	case "key":
-		names, err = s.Prices.KeyLabels(tx)
+		names, err = s.keyNames(tx)
 	case "member":
 		var all []people.Member
 		all, err = people.Roster(tx, tx.Account)
@@ -212,34 +210,41 @@ func (s *Service) partsBy(tx *db.Tx, by string, daily bool, from, to int64) ([]p
 
 // series adds the ledger up by one kind of parts and the day, for the dearest of the month.
 func (s *Service) series(tx *db.Tx, by string, from, to int64) ([]UsageSeries, error) {
-	whole, err := s.partsBy(tx, by, false, from, to)
+	rows, err := s.dailyBy(tx, by, from, to)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.partsBy(tx, by, true, from, to)
-	if err != nil {
-		return nil, err
-	}
-	out, at := make([]UsageSeries, len(whole)), map[[2]string]int{}
-	for i, r := range whole {
-		out[i] = UsageSeries{ID: named(r.ID), Name: named(r.Name), Spent: money.Dollars(r.Spent), Days: []UsageDay{}}
-		at[r.is()] = i
-	}
+	months, days := map[partID]*tally{}, map[partID][]UsageDay{}
 	for _, r := range rows { // by the day
-		if i, ok := at[r.is()]; ok {
-			out[i].Days = append(out[i].Days, dayRow{Day: r.Day, Calls: r.Calls, Unpriced: r.Unpriced, Spent: r.Spent}.show())
+		id := partID{text(r.ID), text(r.Name)}
+		t := months[id]
+		if t == nil {
+			t = &tally{partID: id}
+			months[id] = t
 		}
+		t.calls, t.spent = t.calls+r.Calls, t.spent+r.Spent
+		days[id] = append(days[id], dayRow{Day: r.Day, Calls: r.Calls, Unpriced: r.Unpriced, Spent: r.Spent, Given: r.Given}.show())
+	}
+	dearest := slices.SortedFunc(maps.Values(months), dearer)
+	out := make([]UsageSeries, min(len(dearest), mostParts))
+	for i, t := range dearest[:len(out)] {
+		out[i] = UsageSeries{ID: named(&t.id), Name: named(&t.name), Spent: money.Dollars(t.spent), Days: days[t.partID]}
 	}
 	return out, nil
 }
 
-// is names the part of a row.
-func (r partRow) is() [2]string {
-	return [2]string{*cmp.Or(r.ID, new(string)), *cmp.Or(r.Name, new(string))}
+func (d dayRow) show() UsageDay {
+	return UsageDay{Day: dateOf(d.Day), Spent: money.Dollars(d.Spent), Given: money.Dollars(d.Given), Calls: d.Calls, Unpriced: d.Unpriced}
 }
 
-func (d dayRow) show() UsageDay {
-	return UsageDay{Day: dateOf(d.Day), Spent: money.Dollars(d.Spent), Calls: d.Calls, Unpriced: d.Unpriced}
+// keyNames are the labels of keys, and what keys that others have given are called.
+func (s *Service) keyNames(tx *db.Tx) (map[string]string, error) {
+	names, err := s.Prices.KeyLabels(tx)
+	out := maps.Clone(names)
+	if out != nil {
+		out[GivenKey] = theirs
+	}
+	return out, err
 }
 
 // withNames names parts by their ids. Those whose name is empty are one part.
@@ -257,6 +262,7 @@ func withNames(rows []partRow, names map[string]string) []partRow {
 		if i, ok := one[r.Day]; ok {
 			o := &out[i]
 			o.Calls, o.Unpriced, o.Spent, o.Sessions = o.Calls+r.Calls, o.Unpriced+r.Unpriced, o.Spent+r.Spent, o.Sessions+r.Sessions
+			o.Given += r.Given
 			continue
 		}
 		one[r.Day] = len(out)
@@ -270,7 +276,8 @@ func usageParts(rows []partRow) []UsagePart {
 	out := make([]UsagePart, len(rows))
 	for i, r := range rows {
 		out[i] = UsagePart{
-			ID: named(r.ID), Name: named(r.Name), Spent: money.Dollars(r.Spent), Sessions: r.Sessions, Calls: r.Calls, Unpriced: r.Unpriced,
+			ID: named(r.ID), Name: named(r.Name), Spent: money.Dollars(r.Spent), Given: money.Dollars(r.Given),
+			Sessions: r.Sessions, Calls: r.Calls, Unpriced: r.Unpriced,
 		}
 	}
 	return out

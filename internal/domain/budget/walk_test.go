@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,14 @@ type call struct {
 	reserved int64
 }
 
+// over are what the call ends for its session and for its key.
+func (c call) over(cost *int64) []Call {
+	of := Call{Session: c.session, Account: "acme", Reserved: c.reserved, Cost: cost, Key: "k", Capped: true}
+	its := of
+	its.Session, its.OfKey = "k", true
+	return []Call{of, its}
+}
+
 const strollTasks = 4
 
 // TestMoneyStopsNothingItCouldPay walks at random. After every step no meter exceeds its limit;
@@ -61,7 +70,7 @@ func TestMoneyStopsNothingItCouldPay(t *testing.T) {
 			m.nodes = append(m.nodes, m.boot())
 		}
 		m.write(func(tx *db.Tx) error {
-			err := errors.Join(m.cap(tx, Account, "acme"), m.cap(tx, Member, "ada"), m.cap(tx, Repo, "repo"))
+			err := errors.Join(m.cap(tx, Account, "acme"), m.cap(tx, Member, "ada"), m.cap(tx, Repo, "repo"), m.cap(tx, Key, "k"))
 			for i := range strollTasks {
 				id := fmt.Sprint("t", i)
 				m.limits[Task+" "+id] = 1 + m.rnd.Int64N(1_500_000)
@@ -90,7 +99,7 @@ func (m *stroll) boot() *Service {
 	return s
 }
 
-// cap sets a limit of the account, of ada or of the repository, which is never lower than before.
+// cap sets a limit of the account, of ada, of the repository or of the key, which is never lower than before.
 func (m *stroll) cap(tx *db.Tx, scope, ref string) error {
 	at := scope + " " + ref
 	m.limits[at] += m.rnd.Int64N(2_000_000)
@@ -136,10 +145,10 @@ func (m *stroll) step(name string) {
 		c := m.calls[0]
 		m.calls = m.calls[1:]
 		if m.rnd.IntN(10) == 0 {
-			c.on.Abandon([]Call{{Session: c.session, Account: "acme", Reserved: c.reserved, Cost: nil}})
+			c.on.Abandon(c.over(nil))
 			return
 		}
-		m.settle(c.on, c.session, c.reserved, m.rnd.Int64N(c.reserved+1))
+		m.write(func(tx *db.Tx) error { return c.on.Settle(tx, c.over(new(m.rnd.Int64N(c.reserved+1)))) })
 	case "end": // perhaps with calls under way, and on another node
 		if session := m.any(); session != "" {
 			m.over(s, session)
@@ -158,13 +167,15 @@ func (m *stroll) step(name string) {
 		m.must(m.nodes[i].Sweep(m.t.Context()))
 	case "raise":
 		m.write(func(tx *db.Tx) error {
-			switch task := fmt.Sprint("t", m.rnd.IntN(strollTasks)); m.rnd.IntN(5) {
+			switch task := fmt.Sprint("t", m.rnd.IntN(strollTasks)); m.rnd.IntN(6) {
 			case 0:
 				return m.cap(tx, Account, "acme")
 			case 1:
 				return m.cap(tx, Member, "ada")
 			case 2:
 				return m.cap(tx, Repo, "repo")
+			case 3:
+				return m.cap(tx, Key, "k")
 			default:
 				to := m.limits[Task+" "+task] + m.rnd.Int64N(500_000)
 				m.limits[Task+" "+task], m.limits[OwnWork+" "+task] = to, to-to/keptShare
@@ -218,7 +229,15 @@ func (m *stroll) quote() asked {
 }
 
 func (a *asked) reserve(s *Service, session string) {
-	a.got, a.err = s.Reserve(context.Background(), session, a.most, a.least)
+	ctx := context.Background()
+	if a.got, a.err = s.Reserve(ctx, session, a.most, a.least); a.err != nil {
+		return
+	}
+	if a.got, a.err = s.ReserveKey(ctx, session, "k", a.got, a.least); !fault.IsKind(a.err, fault.PaymentRequired) {
+		return
+	}
+	refused, err := s.StopKeys(ctx, session, []string{"k"}, a.least, Model{})
+	a.err = cmp.Or(err, refused)
 }
 
 func (m *stroll) ask(s *Service, session string) asked {
@@ -257,9 +276,20 @@ func (m *stroll) ended(session string) {
 
 func (m *stroll) taskOf(session string) string { return m.of["over "+session] }
 
-// check wants no meter to exceed its limit.
+// inDays is what the ledger of days says that an account has spent.
+var inDays = db.Q[int64](`SELECT CAST(COALESCE(SUM(cost_micros), 0) AS BIGINT) FROM spend_days WHERE account_id = $1`)
+
+// check wants no meter to exceed its limit, and every cent that was spent to stand in a day, once.
 func (m *stroll) check() {
 	m.t.Helper()
+	spent := m.meters()[Account+" acme"].Spent
+	m.write(func(tx *db.Tx) error {
+		days, err := inDays.One(tx, "acme")
+		if err == nil && days != spent {
+			m.t.Errorf("seed %d: %d spent, and the days have %d", m.seed, spent, days)
+		}
+		return err
+	})
 	for at, b := range m.meters() {
 		if limit, ok := m.limits[at]; ok && b.Reserved+b.Spent > limit {
 			m.t.Errorf("seed %d: %s has %d set aside and %d spent of %d", m.seed, at, b.Reserved, b.Spent, limit)
@@ -290,7 +320,9 @@ func (m *stroll) noneHeldWithRoom() {
 			continue
 		}
 		least := int64(1) << 60
-		for _, at := range []string{Account + " acme", Member + " ada", Repo + " repo", Task + " " + h.ID, OwnWork + " " + h.ID} {
+		for _, at := range []string{
+			Account + " acme", Member + " ada", Repo + " repo", Key + " k", Task + " " + h.ID, OwnWork + " " + h.ID,
+		} {
 			least = min(least, m.limits[at]-meters[at].Reserved-meters[at].Spent)
 		}
 		if least > 0 && least >= *h.Need {

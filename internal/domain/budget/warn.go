@@ -10,14 +10,14 @@ import (
 
 // NearlySpent is the data of NearlySpentEvent.
 type NearlySpent struct {
-	Scope  string  `json:"scope" enum:"account,member,repo,plan" doc:"whose limit it is"`
+	Scope  string  `json:"scope" enum:"account,member,repo,plan,key" doc:"whose limit it is"`
 	USD    float64 `json:"usd" doc:"the limit, in US dollars"`
 	Spent  string  `json:"spent_usd" format:"decimal" doc:"decimal US dollars"`
 	Period string  `json:"period" doc:"the month, YYYY-MM in UTC; empty: a plan's has none"`
 }
 
 // NearlySpentEvent is recorded once for each limit and period, when four fifths of it are spent. Its
-// object is the account, the member or the plan.
+// object is the account, the member, the repository, the plan or the key.
 var NearlySpentEvent = event.Declare[NearlySpent]("budget.nearly_spent", Topic, "Four fifths of a limit are spent.")
 
 // nearOperator is the scope of the limit that an operator has set for an account.

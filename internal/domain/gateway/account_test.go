@@ -120,10 +120,10 @@ func callOf(api llm.API, stream bool) (path, body string) {
 }
 
 // limits are those of budgets, in the order of their scopes.
-var limits = []string{budget.Account, budget.Member, budget.Plan, budget.Task, budget.OwnWork, budget.Run}
+var limits = []string{budget.Account, budget.Member, budget.Plan, budget.Task, budget.OwnWork, budget.Run, budget.Key}
 
 // limited begins a session for which one limit of a dollar holds, and no other one.
-func (f *fixture) limited(scope string) (session string) {
+func (f *fixture) limited(scope, key string) (session string) {
 	f.t.Helper()
 	session = id.New()
 	person, plan, task, run := id.New(), id.New(), id.New(), id.New()
@@ -147,15 +147,16 @@ func (f *fixture) limited(scope string) (session string) {
 	})
 	f.runLimit = nil
 	f.api(200, "PUT", "/v1/billing/spend-cap", `{"usd":null}`, nil)
+	f.api(200, "PUT", "/v1/billing/keys/"+key+"/budget", `{"usd":null}`, nil)
 	switch scope {
+	case budget.Key:
+		var now budget.KeyCap
+		f.api(200, "PUT", "/v1/billing/keys/"+key+"/budget", `{"usd":null}`, &now)
+		f.api(200, "PUT", "/v1/billing/keys/"+key+"/budget", fmt.Sprintf(`{"usd":%.2f}`, f.dollars(now.Spent)+1), nil)
 	case budget.Account:
 		var now budget.SpendCap
 		f.api(200, "GET", "/v1/billing/spend-cap", "", &now)
-		var spent float64
-		if _, err := fmt.Sscan(now.Spent, &spent); err != nil {
-			f.t.Fatal(err)
-		}
-		f.api(200, "PUT", "/v1/billing/spend-cap", fmt.Sprintf(`{"usd":%.2f}`, spent+1), nil)
+		f.api(200, "PUT", "/v1/billing/spend-cap", fmt.Sprintf(`{"usd":%.2f}`, f.dollars(now.Spent)+1), nil)
 	case budget.Member:
 		f.api(200, "PUT", "/v1/billing/spend-cap/members/"+person, `{"usd":1}`, nil)
 	case budget.Plan:
@@ -164,6 +165,14 @@ func (f *fixture) limited(scope string) (session string) {
 		f.runLimit = &dollar
 	}
 	return session
+}
+
+func (f *fixture) dollars(text string) (usd float64) {
+	f.t.Helper()
+	if _, err := fmt.Sscan(text, &usd); err != nil {
+		f.t.Fatal(err)
+	}
+	return usd
 }
 
 // TestA04EveryAPICountsForEveryLimit: whichever API a call has and whoever answers it, whole or
@@ -182,7 +191,7 @@ func TestA04EveryAPICountsForEveryLimit(t *testing.T) {
 			if p.Addressed() {
 				body += `,"base_url":"` + f.detour.to.Load().String() + `/v1","model":"small"`
 			}
-			f.addKey(body + `}`)
+			key := f.addKey(body + `}`).ID
 			f.api(200, "PUT", "/v1/billing/prices", `{"provider":"`+string(p)+`","model":"small","input_usd":1000,"output_usd":1000}`, nil)
 			for _, api := range []llm.API{llm.Messages, llm.Chat, llm.Responses, llm.Gemini} {
 				if !p.Speaks(api) {
@@ -190,9 +199,9 @@ func TestA04EveryAPICountsForEveryLimit(t *testing.T) {
 				}
 				for _, scope := range limits {
 					seen[api]++
-					f.stopsAt(scope, p, api, true)
+					f.stopsAt(scope, key, p, api, true)
 				}
-				f.stopsAt(budget.Account, p, api, false)
+				f.stopsAt(budget.Account, key, p, api, false)
 			}
 		}
 		if seen[llm.Messages] < 4*len(limits) || seen[llm.Gemini] < 2*len(limits) {
@@ -202,9 +211,9 @@ func TestA04EveryAPICountsForEveryLimit(t *testing.T) {
 }
 
 // stopsAt makes calls until a limit of a dollar stops them.
-func (f *fixture) stopsAt(scope string, p llm.Provider, api llm.API, stream bool) {
+func (f *fixture) stopsAt(scope, key string, p llm.Provider, api llm.API, stream bool) {
 	f.t.Helper()
-	session := f.limited(scope)
+	session := f.limited(scope, key)
 	f.mu.Lock()
 	f.attempt = &Attempt{SessionID: session, AccountID: "acme", RunID: "run", Provider: string(p), Model: "small"}
 	if p.Addressed() {

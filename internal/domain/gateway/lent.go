@@ -47,13 +47,19 @@ func (r record) sessionCall() session.Call {
 	return c
 }
 
-// budgetCall is the call as the budgets of its payer count it.
-func (r record) budgetCall() budget.Call {
+// budgetCalls is the call as the budgets of its payer count it, and that of its key if it has one.
+func (r record) budgetCalls() []budget.Call {
 	p := r.payer(r.over)
-	return budget.Call{
+	c := budget.Call{
 		Session: p.session, Account: p.account, Reserved: r.usage.Reserved, Cost: r.usage.CostMicros,
-		Key: r.over.ID, Provider: string(r.over.Provider), Model: r.usage.Model,
+		Key: r.over.ID, Provider: string(r.over.Provider), Model: r.usage.Model, Capped: r.over.Capped,
 	}
+	if !c.Capped {
+		return []budget.Call{c}
+	}
+	k := c
+	k.Session, k.OfKey = k.Key, true
+	return []budget.Call{c, k}
 }
 
 // noteUse counts a call over a lent key for its gift.
@@ -67,7 +73,12 @@ func (r record) noteUse(tx *db.Tx) error {
 	} else {
 		u.Micros = *r.usage.CostMicros
 	}
-	return donation.NoteUse(tx, u)
+	if err := donation.NoteUse(tx, u); err != nil {
+		return err
+	}
+	return budget.NoteGiven(tx, budget.GivenCall{
+		Account: r.account, Session: r.session, Provider: string(r.over.Provider), Model: r.usage.Model, Micros: r.usage.CostMicros,
+	})
 }
 
 // noteKey notes what the call showed about its key, which is that of the account that pays.

@@ -152,6 +152,15 @@ func TestLentKey(t *testing.T) {
 		if rich.Spent != given.Data[0].UsedUSD || acme.Spent != "0.00" {
 			t.Errorf("rich has spent %s and acme %s; the gift has used %s", rich.Spent, acme.Spent, given.Data[0].UsedUSD)
 		}
+		var used budget.BillingUsage
+		l.by("acme", 200, "GET", "/v1/billing/usage", "", &used)
+		if len(used.Keys) != 1 || len(used.Models) != 1 || len(used.Repos) != 1 || used.Given == nil {
+			t.Fatalf("the recipient's usage is %+v", used)
+		}
+		if k := used.Keys[0]; used.Spent != "0.00" || *used.Given != rich.Spent || *used.Calls != 1 || k.Given != rich.Spent ||
+			k.Spent != "0.00" || *k.Name != "given by others" || used.Models[0].Given != rich.Spent || used.Days[0].Given != rich.Spent {
+			t.Errorf("the recipient's usage is %+v", used)
+		}
 		var keys op.Page[modelkey.BillingKey]
 		l.by("rich", 200, "GET", "/v1/billing/keys", "", &keys)
 		if keys.Data[0].Status != modelkey.OK {

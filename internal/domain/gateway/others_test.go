@@ -75,3 +75,11 @@ func (others) Priced(tx *db.Tx, account string, m budget.Model) (bool, error) {
 }
 
 func (others) KeyLabels(tx *db.Tx) (map[string]string, error) { return modelkey.Labels(tx) }
+
+func (others) PoolKeys(tx *db.Tx, account string) (out []budget.PoolKey, err error) {
+	all, err := modelkey.Pool(tx, account)
+	for _, k := range all {
+		out = append(out, budget.PoolKey(k))
+	}
+	return out, err
+}

@@ -3,11 +3,13 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/session"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/llm"
 )
 
@@ -35,11 +37,55 @@ func (s *Service) Reserve(ctx context.Context, g llm.Grant, over llm.Route, q ll
 	}
 	payer := o.payer(over).session
 	if !q.Priced {
-		m := budget.Model{Provider: string(over.Provider), Name: q.Model, Key: over.ID}
-		return 0, exhausted(over, s.Budget.ReserveUnpriced(ctx, payer, m))
+		m := unpriced(over, q)
+		err := s.Budget.ReserveUnpriced(ctx, payer, m)
+		if err == nil && over.Capped {
+			err = ofKey(s.Budget.ReserveKeyUnpriced(ctx, payer, over.ID, m))
+		}
+		return 0, exhausted(over, err)
 	}
 	micros, err := s.Budget.Reserve(ctx, payer, q.Most, q.Least)
+	if err == nil && over.Capped {
+		micros, err = s.Budget.ReserveKey(ctx, payer, over.ID, micros, q.Least)
+		err = ofKey(err)
+	}
 	return micros, exhausted(over, err)
+}
+
+func unpriced(over llm.Route, q llm.Quote) budget.Model {
+	return budget.Model{Provider: string(over.Provider), Name: q.Model, Key: over.ID}
+}
+
+// ofKey makes of the refusal of a key's limit one that another key may mend.
+func ofKey(err error) error {
+	if fault.IsKind(err, fault.PaymentRequired) {
+		return fmt.Errorf("%w: %w", llm.ErrKeySpent, err)
+	}
+	return err
+}
+
+// Spent implements llm.Gate: no key of those that fit has room for a call, and its run stops.
+func (s *Service) Spent(ctx context.Context, g llm.Grant, all []llm.Spent) error {
+	o, ok := g.Session.(owner)
+	if !ok {
+		return fmt.Errorf("no key is left for a call of session %v, which is none", g.Session)
+	}
+	var keys []string
+	need, of := int64(math.MaxInt64), budget.Model{}
+	for _, k := range all {
+		keys = append(keys, k.ID)
+		if k.Quote.Priced {
+			need = min(need, k.Quote.Least)
+		}
+	}
+	if need == math.MaxInt64 {
+		of = unpriced(all[0].Route, all[0].Quote)
+	}
+	refused, err := s.Budget.StopKeys(ctx, o.session, keys, need, of)
+	if err != nil {
+		return err
+	}
+	return refused
 }
 
 // Record adds a call to its session. The answer to the caller does not wait for the
@@ -72,9 +118,9 @@ func (s *Service) flush() {
 	if len(all) == 0 {
 		return
 	}
-	calls := make([]budget.Call, len(all))
-	for i, r := range all {
-		calls[i] = r.budgetCall()
+	var calls []budget.Call
+	for _, r := range all {
+		calls = append(calls, r.budgetCalls()...)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()

@@ -20,6 +20,7 @@ type Key struct {
 	personal      bool
 	version       int64
 	price         *llm.Price
+	capped        bool  // it has a budget of its own
 	gift          *gift // by which the account may use it; nil: it is the account's own
 }
 

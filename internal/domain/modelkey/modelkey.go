@@ -58,6 +58,7 @@ type BillingKey struct {
 	Kind           Kind         `json:"kind" doc:"metered: each call costs; subscription: calls are paid for otherwise"`
 	Capacity       *int64       `json:"capacity" example:"8" doc:"calls at once over the key, over all nodes together; further ones go over another key or wait; null: no limit is known"`
 	Priority       int64        `json:"priority" example:"100" doc:"the lowest is used first"`
+	CapUSD         *float64     `json:"cap_usd" example:"50" doc:"what calls over it may cost in a month, in US dollars, which billing.key_budget_set sets; null: no cap"`
 	Status         string       `json:"status" enum:"unverified,ok,failing" example:"ok" doc:"unverified, ok or failing; one that is failing is used where no other fits, and is ok once it works"`
 	Price          *ModelPrice  `json:"price" doc:"of whatever is called over it; null: what the price tables say"`
 	Rest           *KeyRest     `json:"rest" example:"null" doc:"why no call goes over it now, and until when; null: calls do"`
@@ -103,7 +104,9 @@ func (s *Service) Open(k Key) (llm.Route, error) {
 	if err != nil {
 		return llm.Route{}, err
 	}
-	return llm.Route{ID: k.ID, Version: k.version, Provider: k.Provider, BaseURL: k.BaseURL, Key: string(plain), Lent: k.lender()}, nil
+	return llm.Route{
+		ID: k.ID, Version: k.version, Provider: k.Provider, BaseURL: k.BaseURL, Key: string(plain), Lent: k.lender(), Capped: k.capped,
+	}, nil
 }
 
 // owner is whose pool a key is in: an account's, or that of a person in an account.

@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
+	"yardmaster/internal/money"
 	"yardmaster/internal/seal/keys"
 )
 
@@ -31,11 +32,14 @@ type row struct {
 	DeletedAt      *time.Time
 	Price          *db.JSON[llm.Price]
 	Version        int64
+	Cap            *int64 // micro-dollars a month; nil: none
 	Health
 }
 
 const columns = `id, account_id, user_id, provider, label, base_url, masked, sealed, kind, capacity, priority, status, last_verified_at,
-	last_error, created_at, deleted_at, price, version, ` + healthColumns
+	last_error, created_at, deleted_at, price, version,
+	(SELECT l.micros FROM budget_limits l WHERE l.account_id = provider_keys.account_id AND l.scope = 'key'
+	AND l.ref = provider_keys.id) AS cap, ` + healthColumns
 
 var (
 	byID   = db.Q[row](`SELECT ` + columns + ` FROM provider_keys WHERE account_id = $1 AND id = $2`)
@@ -115,7 +119,7 @@ type insertArgs struct {
 func (r row) wire() BillingKey {
 	out := BillingKey{
 		ID: r.ID, Provider: llm.Provider(r.Provider), Label: r.Label, Masked: r.Masked, Kind: r.Kind, Capacity: r.Capacity,
-		Priority: r.Priority, Status: r.Status, LastError: r.LastError, CreatedAt: r.CreatedAt,
+		Priority: r.Priority, Status: r.Status, LastError: r.LastError, CreatedAt: r.CreatedAt, CapUSD: money.USD(r.Cap),
 	}
 	if r.BaseURL != "" {
 		out.BaseURL = &r.BaseURL
@@ -183,7 +187,7 @@ func placeOf(key []string) (any, error) {
 
 func (r row) pooled() Key {
 	k := Key{ID: r.ID, Provider: llm.Provider(r.Provider), BaseURL: r.BaseURL, owner: owner(r.AccountID, r.UserID), sealed: r.Sealed,
-		personal: r.UserID != "", version: r.Version, Capacity: r.Capacity, Health: r.Health}
+		personal: r.UserID != "", version: r.Version, Capacity: r.Capacity, Health: r.Health, capped: r.Cap != nil}
 	if r.Price != nil {
 		k.price = &r.Price.V
 	}

@@ -52,3 +52,16 @@ func listPrices(tx *db.Tx, p op.PageIn) ([]priceRow, error) {
 var labels = db.Q[labelled](`SELECT id, CASE WHEN user_id = '' THEN label ELSE '' END AS label FROM provider_keys WHERE account_id = $1`)
 
 type labelled struct{ ID, Label string }
+
+// pooledKeys reads the keys of an account's pool that are there.
+var pooledKeys = db.Q[PoolKey](`SELECT id, label, created_at FROM provider_keys
+	WHERE account_id = $1 AND user_id = '' AND deleted_at IS NULL ORDER BY id`)
+
+// PoolKey is a key of an account's pool.
+type PoolKey struct {
+	ID, Label string
+	CreatedAt time.Time
+}
+
+// Pool is the keys of an account's pool, by id, to be told from one another.
+func Pool(tx *db.Tx, account string) ([]PoolKey, error) { return pooledKeys.All(tx, account) }

@@ -40,7 +40,7 @@ var (
 	}}
 	// Root in name only, as in a container without further users: the box cannot run
 	// its agents as another user.
-	rootOfOne  = condition{"root-of-a-namespace-of-one-user", func(p *place) { p.under = []string{"unshare", "--map-root-user"} }}
+	rootOfOne = condition{"root-of-a-namespace-of-one-user", func(p *place) { p.under = []string{"unshare", "--map-root-user"} }}
 	// A machine that reaches nothing but itself; the demo is served with --air-gapped.
 	noRoute = condition{"without-a-route", func(p *place) {
 		p.under = []string{"unshare", "--net", "sh", "-c", `ip link set lo up && test -z "$(ip route show table main)" && exec "$0" "$@"`}

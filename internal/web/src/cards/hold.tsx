@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import {
   billingKeyAdd,
   billingPriceSet,
+  billingKeyBudgetSet,
   billingSpendCapSet,
   boxAdd,
   prGet,
@@ -49,6 +50,8 @@ function place(c: TaskClear): [does: string, href: string, call?: { scope: strin
       return ["Raise the budget", "/ui/usage", billingSpendCapSet];
     case "project.budget_set":
       return ["Raise the repository's budget", "/ui/usage", projectBudgetSet];
+    case "billing.key_budget_set":
+      return ["Raise the key's budget", "/ui/settings/keys", billingKeyBudgetSet];
     case "plan.budget_set":
       return ["Raise the budget", "/ui/plans/" + encodeURIComponent(a["planId"] ?? "")];
     case "task.cancel":

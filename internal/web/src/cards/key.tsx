@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import {
   billingKeyAdd,
+  billingKeyBudgetSet,
   billingKeyCapacitySet,
   billingKeyDelete,
   billingKeyKindSet,
@@ -25,7 +26,7 @@ import { inert } from "../ui/ansi";
 import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
 import { Choice, number, of, Text } from "../ui/inputs";
-import { many } from "../ui/money";
+import { many, usd } from "../ui/money";
 import { Act } from "../ui/parts";
 import { Status } from "../ui/status";
 import { Time } from "../ui/time";
@@ -65,6 +66,7 @@ const facts = (k: BillingKey) =>
     k.kind,
     k.base_url && inert(k.base_url),
     k.capacity !== null && many(k.capacity, "call") + " at once",
+    k.cap_usd !== null && `at most ${usd(k.cap_usd)} a month`,
   ].filter(Boolean);
 
 // rests are why a key is not used for a while.
@@ -222,6 +224,27 @@ function Use(p: CardProps) {
           />
         )}
       </Form>
+      {p.pool !== own && (
+        <Form
+          call={billingKeyBudgetSet}
+          submit="Set the budget"
+          said={said}
+          keep
+          done={p.changed}
+          read={(f) => ({ id: k.id, usd: number(f, "usd") ?? null })}
+        >
+          {(wrong) => (
+            <Text
+              name="usd"
+              label="Budget for a month"
+              hint="USD; empty: none"
+              wrong={wrong}
+              value={k.cap_usd}
+              decimal
+            />
+          )}
+        </Form>
+      )}
       <Form
         call={p.pool.kind}
         submit="Set how it is paid"

@@ -10,7 +10,7 @@ import {
 import { CapForm, CapMeter } from "../cards/cap";
 import { Given } from "../cards/gift";
 import { MonthCost } from "../cards/monthcost";
-import { RepoCaps } from "../cards/repocap";
+import { KeyCaps, RepoCaps } from "../cards/repocap";
 import { useOne } from "../list";
 import { query, setQuery } from "../route";
 import { may } from "../session";
@@ -75,6 +75,7 @@ export default function Usage() {
               />
             )}
             <Figure n={usd(u.reserved_usd)} name="set aside for calls under way" />
+            {Number(u.given_usd ?? 0) > 0 && <Figure n={usd(u.given_usd!)} name="paid by others, who gave keys" />}
             <Figure n={u.sessions === null ? "–" : count(u.sessions)} name="sessions" />
             <Figure n={u.calls === null ? "–" : count(u.calls)} name="calls of models" />
             <Figure
@@ -153,6 +154,7 @@ export default function Usage() {
           <Parts name="model" of={u.models} none="none named" />
           <Parts name="repository" of={u.repos} none="none" />
           {!month && <RepoCaps all={u.repo_caps} changed={again} />}
+          {!month && <KeyCaps all={u.key_caps} />}
           <Parts
             name="kind of session"
             of={u.kinds.map((k) => ({ ...k, name: k.name && words(k.name) }))}

@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-BSFDAK4Y.js
-import{c as l}from"./chunk-5ZI5HELA.js";import{b as e}from"./chunk-GIBHCXC3.js";import{$a as o,ib as s}from"./chunk-AHVPG4SC.js";import{jsxs as m}from"./vendor-V4P4C4WP.js";function p(r){let i=e("stalls",async a=>s(o)?await o({per_page:20},{signal:a}):{data:[]},{counts:["tasks"]}),t=(i.value.value?.data??[]).reduce((a,n)=>a+(n.reason===r.reason?n.count:0),0);return t?m("strong",{children:[" ",l(t,"task")," ",t===1?"waits":"wait"," for ",r.for,"."]}):null}export{p as a};
-========
-import{c as l}from"./chunk-5ZI5HELA.js";import{b as e}from"./chunk-2BBW4NOS.js";import{Ta as o,ab as s}from"./chunk-F2QDA6IK.js";import{jsxs as m}from"./vendor-V4P4C4WP.js";function p(r){let i=e("stalls",async a=>s(o)?await o({per_page:20},{signal:a}):{data:[]},{counts:["tasks"]}),t=(i.value.value?.data??[]).reduce((a,n)=>a+(n.reason===r.reason?n.count:0),0);return t?m("strong",{children:[" ",l(t,"task")," ",t===1?"waits":"wait"," for ",r.for,"."]}):null}export{p as a};
->>>>>>>> h-oper:internal/web/dist/chunk-ESSOXUOP.js

@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-ZJKFDX2B.js
-import{g as i}from"./chunk-A2JW6U3I.js";import{b as n}from"./chunk-O37JIEQI.js";import{Ea as e}from"./chunk-AHVPG4SC.js";import{jsx as a}from"./vendor-V4P4C4WP.js";function d(o){return a(n,{call:e,submit:"Re-arm",said:"Armed again. The next round begins soon.",done:o.done,read:r=>({id:o.id,reason:String(r.get("reason")??"")}),children:r=>a(i,{name:"reason",label:"Reason",hint:"goes to the audit log",wrong:r,focus:o.focus})})}export{d as a};
-========
-import{g as i}from"./chunk-4YJNAEGS.js";import{b as n}from"./chunk-PROHBEZA.js";import{xa as e}from"./chunk-F2QDA6IK.js";import{jsx as a}from"./vendor-V4P4C4WP.js";function d(o){return a(n,{call:e,submit:"Re-arm",said:"Armed again. The next round begins soon.",done:o.done,read:r=>({id:o.id,reason:String(r.get("reason")??"")}),children:r=>a(i,{name:"reason",label:"Reason",hint:"goes to the audit log",wrong:r,focus:o.focus})})}export{d as a};
->>>>>>>> h-oper:internal/web/dist/chunk-4ALDNCOD.js
