@@ -69,7 +69,7 @@ func (s *Service) apply(ctx context.Context, j due.Job[dueRow]) due.Outcome {
 // failed is what comes of an order that the host did not carry out.
 func (s *Service) failed(d dueRow, tries int64, mergeErr error) due.Outcome {
 	wait := func(after time.Duration, why string, and func(*db.Tx) error) due.Outcome {
-		return due.Wait(after).With(func(tx *db.Tx) error {
+		return s.uncalled(d, after, func(tx *db.Tx) error {
 			_, err := postpone.Exec(tx, postponeArgs{ID: d.ID, Error: why, RetryAt: db.Micros(tx.Now.Add(after))})
 			if err == nil && and != nil {
 				err = and(tx)

@@ -93,3 +93,27 @@ func TestMergedBranchIsDropped(t *testing.T) {
 		}
 	})
 }
+
+// What somebody requests while the host is told to merge counts as soon as the host has not done it.
+func TestRequestedDuringTheMerge(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]error{
+		"base moved": codehost.ErrBaseMoved, "busy": &codehost.BusyError{After: time.Minute},
+		"ungranted": &codehost.ForbiddenError{Permission: "merge_queues: write", Asked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, y *yard) {
+				sha := y.commit("svc/a", "a", "1\n")
+				pr := y.propose("svc/a", sha)
+				y.approve(pr, sha)
+				y.host.merge = answer
+				y.host.during = func() { y.host.during = nil; y.requests("bob", pr, sha, "Another name, please.") }
+				duetest.Pass(y.ctx(), t, y.Due)
+				y.asTable()
+				if now := y.row(pr); now.Babysit != BabysitReview {
+					t.Errorf("%s, needs %q", now.Babysit, now.Needs)
+				}
+			})
+		})
+	}
+}

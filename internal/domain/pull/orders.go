@@ -147,8 +147,27 @@ func (s *Service) unmade(d dueRow, p *Protected) due.Outcome {
 
 // waits is what comes of an order whose time has not come, or that the host did not take.
 func (s *Service) waits(d dueRow, after time.Duration) due.Outcome {
-	return due.Wait(after).With(func(tx *db.Tx) error {
+	return s.uncalled(d, after, func(tx *db.Tx) error {
 		_, err := notCalled.Exec(tx, d.ID)
 		return err
+	})
+}
+
+// uncalled has an order wait that the host has not carried out, and records that. What people and
+// git have said while the host was told counts now, so that the pull request moves on, unless
+// this order is what comes next.
+func (s *Service) uncalled(d dueRow, after time.Duration, record func(*db.Tx) error) due.Outcome {
+	return due.Wait(after).With(func(tx *db.Tx) error {
+		pr, ok, err := lock(tx, d.PRID)
+		if err != nil || !ok {
+			return err
+		}
+		if err := record(tx); err != nil {
+			return err
+		}
+		if m, ok, err := s.look(tx, pr); err != nil || !ok || isOrdered(m.step) {
+			return err
+		}
+		return s.move(tx, pr)
 	})
 }
