@@ -85,15 +85,6 @@ func (c *call) try(w http.ResponseWriter, r *http.Request) (err error) {
 	return err
 }
 
-// hopsHeader counts the gateways that a call has come through. An address of a model may be that of a
-// gateway, and so of this one: without an end to it, one call would hold as many as its account may have.
-const (
-	hopsHeader = "X-Gateway-Hops"
-	mostHops   = 3
-)
-
-var errLoop = errors.New("the call has come through several gateways already")
-
 // forward sends the call to the provider. It fails if the caller did not get a
 // whole answer.
 func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
@@ -112,12 +103,6 @@ func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
 	}
 	CopyRequestHeader(out.Header, r.Header)
 	out.Header.Set("Accept-Encoding", "identity")
-	hops, _ := strconv.Atoi(r.Header.Get(hopsHeader))
-	if hops >= mostHops {
-		return c.refuse(RefusalOf(fault.New(fault.Unavailable, SlugUnavailable,
-			"The address of the model provider leads back to this gateway.")), errLoop)
-	}
-	out.Header.Set(hopsHeader, strconv.Itoa(hops+1))
 	c.route.authorize(out, c.at.API)
 	x, err := c.relay.Send(out)
 	if err != nil {

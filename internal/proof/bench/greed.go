@@ -92,7 +92,7 @@ func (h *hand) take(ctx context.Context, request, want string) (held bool, err e
 		return false, errors.Join(err, c.Close())
 	}
 	h.conns = append(h.conns, c)
-	go io.Copy(io.Discard, c) // a stream is read
+	go func() { _, _ = io.Copy(io.Discard, c) }() // a stream is read
 	return true, nil
 }
 
