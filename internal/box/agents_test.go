@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -32,14 +31,10 @@ func program(t *testing.T, path, text string) {
 	plant(t, path, "#!/bin/sh\n"+text+"\n")
 }
 
-// plant writes a file that is executed. A process that is started meanwhile would have it
-// open for writing for a moment, and the kernel executes no such file.
+// plant writes a file that is executed.
 func plant(t *testing.T, path, text string) {
 	t.Helper()
-	syscall.ForkLock.RLock()
-	err := executable.Write(path, []byte(text), 0o755)
-	syscall.ForkLock.RUnlock()
-	must(t, err)
+	must(t, executable.Write(path, []byte(text), 0o755))
 }
 
 // TestAgentsComeAndGo holds that agents that are installed or removed while a box

@@ -89,14 +89,10 @@ func folders(t *testing.T, l Level, script string, args ...string) Spec {
 
 func canary(s Spec) string { return filepath.Join(filepath.Dir(s.Task), "canary") }
 
-// plant writes a script. A process that is started meanwhile would have the file open, which
-// then could not be executed.
+// plant writes a script.
 func plant(t *testing.T, path, script string) {
 	t.Helper()
-	syscall.ForkLock.RLock()
-	err := executable.Write(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755)
-	syscall.ForkLock.RUnlock()
-	if err != nil {
+	if err := executable.Write(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 // Write is os.WriteFile for a file that is run afterwards. No other process is started
 // meanwhile: between its fork and its exec it would have the file open for writing, and
-// whoever runs the file in that moment hears "text file busy".
+// whoever runs the file in that moment hears "text file busy". Who holds syscall.ForkLock must
+// not call it.
 func Write(path string, data []byte, mode os.FileMode) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
