@@ -194,7 +194,7 @@ func (s *Service) publish(ctx context.Context, channel string) error {
 	if channel != release.BuiltIn {
 		return nil
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), publishTime)
+	ctx, stop := context.WithTimeout(context.Background(), publishTime)
 	defer stop()
 	return s.Releases.PublishOwn(ctx)
 }

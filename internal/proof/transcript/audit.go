@@ -163,6 +163,11 @@ var moves = map[string][]string{
 		"escalation.resolved",
 	}, // the box is interrupted; dependents fail; its pull request is closed
 	"pr.unapprove": {"approval.asked", "task.awaiting_review"}, // the question is open again
+	"member.remove": {
+		"approval.skipped",
+		"approval.asked",
+		"task.awaiting_review",
+	}, // what the person has ordered to merge, and is not begun, is asked anew
 	"review.request_changes": {
 		"approval.skipped",
 		"approval.stale",
