@@ -67,10 +67,16 @@ func (y *yard) station(token string) *station {
 	must(s.conn.Wait(patience.Context(y.t)))
 	signature, err := pair.Sign(protocol.KeyStatement(s.ID, s.secret.Public()))
 	must(err)
-	must(s.ask(protocol.CallHello,
-		protocol.Hello{V: protocol.Version, Slots: 4, Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"landlock"},
-			Holds: map[string][]string{"landlock": protocol.Isolated},
-			Key:   s.secret.Public(), Signature: base64.StdEncoding.EncodeToString(signature)}, nil))
+	hello := protocol.Hello{V: protocol.Version, Slots: 4, Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"landlock"},
+		Holds: map[string][]string{"landlock": protocol.Isolated},
+		Key:   s.secret.Public(), Signature: base64.StdEncoding.EncodeToString(signature)}
+	patience.Until(y.t, "the bus knows the account of the box", func() bool { // which is new to it
+		err := s.ask(protocol.CallHello, hello, nil)
+		if !errors.Is(err, nats.ErrNoResponders) {
+			must(err)
+		}
+		return err == nil
+	})
 	must(s.ask(protocol.CallBeat, protocol.Presence{State: "ready", Slots: 4, Free: 4}, nil))
 	return s
 }

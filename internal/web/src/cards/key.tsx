@@ -227,7 +227,7 @@ function Use(p: CardProps) {
       {p.pool !== own && (
         <Form
           call={billingKeyBudgetSet}
-          submit="Set the budget"
+          submit="Set its budget"
           said={said}
           keep
           done={p.changed}
@@ -236,8 +236,8 @@ function Use(p: CardProps) {
           {(wrong) => (
             <Text
               name="usd"
-              label="Budget for a month"
-              hint="USD; empty: none"
+              label="Budget of this key"
+              hint="USD a month; empty: none"
               wrong={wrong}
               value={k.cap_usd}
               decimal
