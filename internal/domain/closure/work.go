@@ -35,16 +35,19 @@ func (s *Service) work(ctx context.Context, j due.Job[row]) due.Outcome {
 	}
 	told, err := s.endWork(ctx, j)
 	if err != nil {
-		return s.failed(ctx, j.Key, "cancel the work of an account that is deleted", err)
+		return s.failed(ctx, j.Key, "cancel the work of an account that is deleted", "Its work could not be cancelled.", err)
 	}
-	if !told {
+	if !told && j.Row.LastError != "" {
+		return due.Wait(again).With(func(tx *db.Tx) error { _, err := fails.Exec(tx, j.Key, ""); return err })
+	} else if !told {
 		return due.Wait(again)
 	}
 	if err := s.Payments.End(ctx, j.Key); err != nil {
-		return s.failed(ctx, j.Key, "end the subscriptions of an account that is deleted", err)
+		return s.failed(ctx, j.Key, "end the subscriptions of an account that is deleted",
+			"Its subscriptions could not be ended at the provider of payments.", err)
 	}
 	if err := s.Work.Release(ctx, j.Key); err != nil {
-		return s.failed(ctx, j.Key, "release the boxes of an account that is deleted", err)
+		return s.failed(ctx, j.Key, "release the boxes of an account that is deleted", "Its boxes could not be revoked.", err)
 	}
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		id, err := s.Departures.Remove(tx, j.Key)
@@ -56,7 +59,7 @@ func (s *Service) work(ctx context.Context, j due.Job[row]) due.Outcome {
 		return nil
 	})
 	if err != nil {
-		return s.failed(ctx, j.Key, "remove an account that is deleted", err)
+		return s.failed(ctx, j.Key, "remove an account that is deleted", "What is stored of it could not be removed.", err)
 	}
 	return due.Done(nil)
 }
@@ -100,9 +103,10 @@ func (s *Service) endWork(ctx context.Context, j due.Job[row]) (told bool, err e
 	return told, err
 }
 
-func (s *Service) failed(ctx context.Context, account, what string, err error) due.Outcome {
+// failed has a step tried again. The log has the cause; the account is told which step it is.
+func (s *Service) failed(ctx context.Context, account, what, told string, err error) due.Outcome {
 	observe.Complain(ctx, s.Logger, what, err, slog.String("account", account))
-	return due.Again(err).With(func(tx *db.Tx) error { _, no := fails.Exec(tx, account, err.Error()); return no })
+	return due.Again(err).With(func(tx *db.Tx) error { _, no := fails.Exec(tx, account, told); return no })
 }
 
 func (s *Service) loadFiles(tx *db.Tx, id string) (none struct{}, ok bool, err error) {
