@@ -1,5 +1,7 @@
 package codehost
 
+import "strconv"
+
 // MaxDiffFiles is the largest number of files that a Diff lists, and MaxDiffBytes
 // the largest part of one file's changes that it shows, in bytes of the lines.
 const (
@@ -71,4 +73,12 @@ type Hunk struct {
 	// Lines begin with a space (unchanged), + (added), - (deleted) or \ (a remark by
 	// git).
 	Lines []string
+}
+
+// Legible is a path as text. A path with bytes that cannot be shown is quoted, as strconv.Quote does.
+func Legible(path string) string {
+	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {
+		return quoted
+	}
+	return path
 }

@@ -93,7 +93,7 @@ func (s *Service) diff(ctx context.Context, in diffIn) (Diff, error) {
 // unquoted is the path in git of a path in an answer.
 func unquoted(path string) string {
 	if strings.HasPrefix(path, `"`) {
-		return unprintable(path)
+		return illegible(path)
 	}
 	return path
 }
@@ -155,13 +155,13 @@ func (s *Service) changes(ctx context.Context, r codehost.Repo, pr *row, since, 
 }
 
 func change(f codehost.FileChange) FileChange {
-	out := FileChange{Path: printable(f.Path), Kind: f.Kind, Type: f.Type, Binary: f.Binary, Additions: f.Additions, Deletions: f.Deletions,
-		Generated: generated(f.Path)}
+	out := FileChange{Path: codehost.Legible(f.Path), Kind: f.Kind, Type: f.Type, Binary: f.Binary,
+		Additions: f.Additions, Deletions: f.Deletions, Generated: generated(f.Path)}
 	if f.WasType != "" {
 		out.WasType = &f.WasType
 	}
 	if f.Was != "" {
-		was := printable(f.Was)
+		was := codehost.Legible(f.Was)
 		out.Was = &was
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/protocol"
 )
@@ -38,7 +39,7 @@ func (r sizeRow) leftOut() []protocol.LeftOut {
 	}
 	out := slices.Clone(r.LeftOut.V)
 	for i := range out {
-		out[i].Name = printable(out[i].Name)
+		out[i].Name = codehost.Legible(out[i].Name)
 	}
 	return out
 }
@@ -55,7 +56,7 @@ func WithLeftOut(body string, left []protocol.LeftOut) string {
 		if l.Kind == protocol.LeftBranch {
 			b.WriteString("branch ")
 		}
-		b.WriteString("`" + strings.ReplaceAll(printable(l.Name), "`", "'") + "`: " + strings.Join(strings.Fields(l.Why), " "))
+		b.WriteString("`" + strings.ReplaceAll(codehost.Legible(l.Name), "`", "'") + "`: " + strings.Join(strings.Fields(l.Why), " "))
 	}
 	return strings.TrimSpace(b.String())
 }

@@ -60,7 +60,7 @@ func (s *Service) tryMerge(ctx context.Context, r repo.Ref, a attempt) (trial, e
 		switch {
 		case !r.Floors.Protects(c.Path, c.Link):
 		case len(p.Paths) < maxPaths:
-			p.Paths = append(p.Paths, printable(c.Path))
+			p.Paths = append(p.Paths, codehost.Legible(c.Path))
 		default:
 			p.More++
 		}
@@ -91,16 +91,8 @@ func (s *Service) tryMerge(ctx context.Context, r repo.Ref, a attempt) (trial, e
 	return out, nil
 }
 
-// printable answers a path as text. A path with bytes that cannot be shown is quoted.
-func printable(path string) string {
-	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {
-		return quoted
-	}
-	return path
-}
-
-// unprintable is the inverse of printable.
-func unprintable(path string) string {
+// illegible is the inverse of codehost.Legible.
+func illegible(path string) string {
 	if s, err := strconv.Unquote(path); err == nil {
 		return s
 	}

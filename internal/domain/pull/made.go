@@ -58,7 +58,7 @@ func (s *Service) otherwise(ctx context.Context, r repo.Ref, a attempt, t trial,
 	}
 	paths := make([]string, len(m.Differs))
 	for i, path := range m.Differs {
-		paths[i] = printable(path)
+		paths[i] = codehost.Legible(path)
 	}
 	return fmt.Sprintf("The base has other content after the merge %.12s than the merge that was tried: %s.", sha, enumerate(paths, 0)), nil
 }

@@ -31,7 +31,7 @@ func unwanted(found []codehost.Unwanted) *db.JSON[Unwanted] {
 			out.More = int64(len(found) - i)
 			break
 		}
-		out.Files = append(out.Files, UnwantedFile{Kind: u.Kind, Path: printable(u.Path), Count: int64(u.Files)})
+		out.Files = append(out.Files, UnwantedFile{Kind: u.Kind, Path: codehost.Legible(u.Path), Count: int64(u.Files)})
 	}
 	return &db.JSON[Unwanted]{V: out}
 }

@@ -97,7 +97,7 @@ func would(r repo.Ref, o codehost.Outcome) *db.JSON[Would] {
 			w.More++
 			continue
 		}
-		w.Files = append(w.Files, WouldFile{Path: printable(c.Path), Kind: c.Kind, Additions: c.Added, Deletions: c.Deleted})
+		w.Files = append(w.Files, WouldFile{Path: codehost.Legible(c.Path), Kind: c.Kind, Additions: c.Added, Deletions: c.Deleted})
 	}
 	return &db.JSON[Would]{V: w}
 }
@@ -114,7 +114,7 @@ func back(r repo.Ref, o codehost.Outcome) *Back {
 			b.More++
 			continue
 		}
-		b.Paths = append(b.Paths, printable(path))
+		b.Paths = append(b.Paths, codehost.Legible(path))
 	}
 	return &b
 }

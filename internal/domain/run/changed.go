@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"yardmaster/internal/codehost"
 )
@@ -50,18 +49,12 @@ func (s *Service) compare(ctx context.Context, repoID, base string, rows []Row, 
 		for n, f := range d.Files {
 			c.Additions, c.Deletions = c.Additions+f.Additions, c.Deletions+f.Deletions
 			if n < mostPaths {
-				c.Files = append(c.Files, ChangedFile{Path: legible(f.Path), Kind: f.Kind, Additions: f.Additions, Deletions: f.Deletions})
+				c.Files = append(c.Files, ChangedFile{
+					Path: codehost.Legible(f.Path), Kind: f.Kind, Additions: f.Additions, Deletions: f.Deletions,
+				})
 			}
 		}
 		out[i].Changes = c
 	}
 	return nil
-}
-
-// legible is a path as text. A path with bytes that cannot be shown is quoted.
-func legible(path string) string {
-	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {
-		return quoted
-	}
-	return path
 }
