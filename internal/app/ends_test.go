@@ -42,7 +42,8 @@ func TestWhatIsSetOutEndsWithTheRight(t *testing.T) {
 					Invitation struct{ ID string }
 					Link       string
 				}
-				decode(t, y.send("POST", "/v1/org/members", token, `{"role": "admin", "email": "eve-`+word+`@example.com"}`).want(201), &invited)
+				guest := `{"role": "admin", "email": "eve-` + word + `@example.com"}`
+				decode(t, y.send("POST", "/v1/org/members", token, guest).want(201), &invited)
 				var enrollment struct{ Token string }
 				decode(t, y.send("POST", "/v1/runners/enrollments", token, "{}").want(201), &enrollment)
 				c.spoil(y, bob)

@@ -353,7 +353,8 @@ func RightsChanged(tx *db.Tx, userID string) error {
 // endSent withdraws an invitation to tx.Account unless the user who has sent it could do so again.
 func endSent(tx *db.Tx, sent sentRow, userID string) error {
 	role, member, err := people.Role(tx, tx.Account, userID)
-	if err != nil || member && role.Ceiling().Has(policy.Scopes(policy.WriteMembers)) && (role == policy.Owner || sent.Role != policy.Owner) {
+	invites := member && role.Ceiling().Has(policy.Scopes(policy.WriteMembers))
+	if err != nil || invites && (role == policy.Owner || sent.Role != policy.Owner) {
 		return err
 	}
 	out, err := Withdraw(tx, tx.Account, sent.ID)
