@@ -19,12 +19,12 @@ import (
 	"yardmaster/internal/policy"
 )
 
-// closure is what the deletion of an account by its owner needs.
-func (a *App) closure(p *wired, pays *payment.Service) closure.Needs {
-	return closure.Needs{
+// closure adds the deletion of accounts by their owners. It answers what hears that a user has other rights.
+func (a *App) closure(p *wired, pays *payment.Service) (unasked func(*db.Tx, string) error) {
+	return add(p, closure.New(closure.Needs{
 		DB: a.db, Due: a.due, Logger: a.log, Wait: days(a.cfg.DeletionWait), Payments: pays, Departures: departures{a},
 		Work: flow.ClosureWork{Tasks: p.task, Boxes: p.box},
-	}
+	})).RightsChanged
 }
 
 // departures removes accounts from a server that runs.

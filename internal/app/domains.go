@@ -30,7 +30,6 @@ import (
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/domain/ci"
-	"yardmaster/internal/domain/closure"
 	"yardmaster/internal/domain/command"
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/creation"
@@ -158,6 +157,7 @@ type wired struct {
 	proofs   *provenance.Service
 	digest   *digest.Service
 	boards   *dashboard.Service
+	unasked  func(*db.Tx, string) error
 }
 
 // add adds a domain to the list of all and returns the domain.
@@ -488,7 +488,7 @@ func (a *App) wire() parts {
 	add(&p, donation.New(donation.Needs{
 		DB: a.db, Hub: a.hub, Keys: keys, Boxes: flow.DonationBoxes{Boxes: p.box}, Donors: pays, Prices: a.prices,
 	}))
-	add(&p, closure.New(a.closure(&p, pays)))
+	p.unasked = a.closure(&p, pays)
 	add(&p, overview.New(overview.Needs{DB: a.db, Donations: flow.Donations{}, Tasks: p.queue, Quotas: p.quota,
 		Boxes: flow.FleetBoxes{Boxes: p.box}, Knowledge: flow.Knowledge{}}))
 	add(&p, stream.New(stream.Needs{DB: a.db, Hub: a.hub, Repos: repoIDs{}, Topics: topics(p), Own: ownTopics(p)}))

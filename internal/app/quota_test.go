@@ -65,6 +65,14 @@ func noisy(seed uint64, n int) string {
 // enrolls is the answer to a box that the owner lets in.
 func (y *yard) enrolls() answer {
 	y.t.Helper()
+	var enrollment struct{ Token string }
+	decode(y.t, y.send("POST", "/v1/runners/enrollments", y.owner, "{}").want(201), &enrollment)
+	return y.redeems(enrollment.Token)
+}
+
+// redeems is the answer to a box that has a token of enrolment.
+func (y *yard) redeems(token string) answer {
+	y.t.Helper()
 	pair, err := nkeys.CreateUser()
 	if err != nil {
 		y.t.Fatal(err)
@@ -73,9 +81,7 @@ func (y *yard) enrolls() answer {
 	if err != nil {
 		y.t.Fatal(err)
 	}
-	var enrollment struct{ Token string }
-	decode(y.t, y.send("POST", "/v1/runners/enrollments", y.owner, "{}").want(201), &enrollment)
-	return y.send("POST", "/v1/runners/enroll", "", `{"public_key": "`+public+`"}`, "X-Svc-Enroll-Token", enrollment.Token)
+	return y.send("POST", "/v1/runners/enroll", "", `{"public_key": "`+public+`"}`, "X-Svc-Enroll-Token", token)
 }
 
 // An account that may have no more is told so at every door and changes nothing there,

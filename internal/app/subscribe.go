@@ -140,6 +140,9 @@ func (a *App) subscribeAccounts(p wired) {
 	event.RightsChanged.On(a.db, modelkey.RightsChanged)
 	event.RightsChanged.On(a.db, modelkey.PrefRightsChanged)
 	event.RightsChanged.On(a.db, p.pull.RightsChanged)
+	event.RightsChanged.On(a.db, token.RightsChanged)
+	event.RightsChanged.On(a.db, invitation.RightsChanged)
+	event.RightsChanged.On(a.db, p.unasked)
 	event.CredentialDropped.On(a.db, p.signin.CredentialDropped)
 	invitation.Withdrawn.On(a.db, access.Withdrawn)
 	// Given twice, it would count twice.

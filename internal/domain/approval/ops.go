@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
@@ -66,11 +67,17 @@ func (s *Service) read(tx *db.Tx, token seal.Link) (l linkRow, q Question, err e
 	if !ok { // say the database was restored
 		return l, q, errExpired
 	}
-	if _, ok, err = mayDecide(tx, l.UserID); err != nil {
+	if _, ok, err = people.RoleSince(tx, tx.Account, l.UserID, l.CreatedAt); err != nil {
 		return l, q, err
 	}
-	if !ok {
-		return l, q, errNotYours
+	if ok { // who was removed and added again has links of their own
+		_, ok, err = mayDecide(tx, l.UserID)
+	}
+	if err == nil && !ok {
+		err = errNotYours
+	}
+	if err != nil {
+		return l, q, err
 	}
 	q, ok, err = s.Questions.ByID(tx, l.ActionID)
 	if err == nil && !ok {

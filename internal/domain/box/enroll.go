@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -165,6 +166,12 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out Credentials, err
 		if err != nil {
 			return err
 		}
+		if ok && n > 0 {
+			ok, err = e.stands(tx)
+		}
+		if err != nil {
+			return err
+		}
 		if !ok || n == 0 {
 			return refused()
 		}
@@ -204,6 +211,21 @@ func (s *Service) enroll(ctx context.Context, in enrollIn) (out Credentials, err
 	}
 	s.letIn(ctx, out.ID, account)
 	return out, nil
+}
+
+// stands tells whether the person who made an enrollment could still make it: a machine of somebody who
+// was removed must not get the account's code and secrets, nor after they were added again.
+func (e enrollment) stands(tx *db.Tx) (bool, error) {
+	user, person := strings.CutPrefix(e.CreatedBy, "user:")
+	if !person {
+		return true, nil
+	}
+	role, ok, err := people.RoleSince(tx, e.AccountID, user, e.CreatedAt)
+	if err != nil || !ok || !role.Ceiling().Has(policy.Scopes(policy.WriteRunners)) {
+		return false, err
+	}
+	_, approved, err := people.Standing(tx, user)
+	return approved, err
 }
 
 // letIn has the bus know the account of a box, which may be too early if servers of somebody else are away.

@@ -125,7 +125,7 @@ func newFixture(t *testing.T, d *db.DB, withBus bool) *fixture {
 	}
 	f.write(func(tx *db.Tx) error {
 		return seed.Add(tx, seed.Account{ID: "acme"}, seed.Account{ID: "rival"}, seed.User{ID: "ann"},
-			seed.Member{Account: "acme", User: "ann", Role: string(policy.Member)})
+			seed.Member{Account: "acme", User: "ann", Role: string(policy.Admin)})
 	})
 	f.http = rest.Handler(rest.Config{AccountHeader: "X-Caller", Pipeline: &op.Pipeline{
 		BaseURL: "http://127.0.0.1:8080",

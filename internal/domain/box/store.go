@@ -65,6 +65,8 @@ type (
 		Name      string
 		Slots     *int64
 		Labels    db.JSON[map[string]string]
+		CreatedBy string
+		CreatedAt time.Time
 	}
 	retiring struct {
 		ID        string
@@ -91,7 +93,7 @@ var (
 	insertEnrollment = db.SWith[insertEnrollmentArgs](`INSERT INTO enrollments (id, account_id, hash, name, slots, labels, created_by,
 		created_at, expires_at)
 		VALUES (:id, :account_id, :hash, :name, :slots, :labels, :created_by, :created_at, :expires_at)`)
-	enrollmentByHash = db.Q[enrollment](`SELECT id, account_id, name, slots, labels FROM enrollments
+	enrollmentByHash = db.Q[enrollment](`SELECT id, account_id, name, slots, labels, created_by, created_at FROM enrollments
 		WHERE hash = $1 AND redeemed_at IS NULL AND expires_at > $2`)
 	joinedWith = db.Q[string](`SELECT box_id FROM enrollments WHERE account_id = $1 AND id = $2 AND box_id IS NOT NULL`)
 	redeem     = db.SWith[redeemArgs](`UPDATE enrollments SET redeemed_at = :redeemed_at, box_id = :box_id

@@ -103,11 +103,12 @@ func (s *Service) takeBack(ctx context.Context, _ op.None) (out TakenBackAnswer,
 		if err := owner(policy.From(ctx)); err != nil {
 			return err
 		}
-		n, err := takeBack.Exec(tx, tx.Account)
+		taken, err := s.end(tx)
 		if err != nil {
 			return err
 		}
-		if n == 0 {
+		out.Kind = "taken_back"
+		if !taken {
 			d, err := Of(tx, tx.Account)
 			if err == nil && d == nil {
 				err = fault.Missing("deletion")
@@ -117,9 +118,36 @@ func (s *Service) takeBack(ctx context.Context, _ op.None) (out TakenBackAnswer,
 			}
 			return err
 		}
-		s.queue.Drop(tx, tx.Account)
-		out.Kind = "taken_back"
-		return TakenBack.Record(tx, event.Subject{ID: tx.Account}, event.None{})
+		return nil
 	})
 	return out, err
+}
+
+// end takes back the deletion of tx.Account. It answers false if there is none, or it has begun.
+func (s *Service) end(tx *db.Tx) (bool, error) {
+	n, err := takeBack.Exec(tx, tx.Account)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	s.queue.Drop(tx, tx.Account)
+	return true, TakenBack.Record(tx, event.Subject{ID: tx.Account}, event.None{})
+}
+
+// RightsChanged takes back the deletions that a user has asked for and could not ask for any more, as
+// long as they have not begun. It is a subscriber of event.RightsChanged.
+func (s *Service) RightsChanged(tx *db.Tx, userID string) error {
+	accounts, err := askedByUser.All(tx, userID)
+	for _, account := range accounts {
+		if err != nil {
+			return err
+		}
+		err = tx.As(account, func() error {
+			role, _, err := people.Role(tx, account, userID)
+			if err == nil && role != policy.Owner {
+				_, err = s.end(tx)
+			}
+			return err
+		})
+	}
+	return err
 }

@@ -336,6 +336,34 @@ func WithdrawFrom(tx *db.Tx, userID string) error {
 	return err
 }
 
+// RightsChanged withdraws what a user has invited others to and may not give any more: nobody
+// lets themself in again, or others, by what they have sent before they were removed. It is a
+// subscriber of event.RightsChanged.
+func RightsChanged(tx *db.Tx, userID string) error {
+	open, err := sentBy.All(tx, userID)
+	for _, one := range open {
+		if err != nil {
+			return err
+		}
+		err = tx.As(one.AccountID, func() error { return endSent(tx, one, userID) })
+	}
+	return err
+}
+
+// endSent withdraws an invitation to tx.Account unless the user who has sent it could do so again.
+func endSent(tx *db.Tx, sent sentRow, userID string) error {
+	role, member, err := people.Role(tx, tx.Account, userID)
+	invites := member && role.Ceiling().Has(policy.Scopes(policy.WriteMembers))
+	if err != nil || invites && (role == policy.Owner || sent.Role != policy.Owner) {
+		return err
+	}
+	out, err := Withdraw(tx, tx.Account, sent.ID)
+	if err != nil || !out.Revoked {
+		return err
+	}
+	return RevokedEvent.Record(tx, event.Subject{ID: sent.ID}, event.None{})
+}
+
 func find(tx *db.Tx, account, invitation string) (r row, err error) {
 	var ok bool
 	if account == "" {

@@ -58,6 +58,9 @@ var (
 	// openTo lists what invites a user to an account, by login or by address.
 	openTo = db.QWith[openToArgs, string](`SELECT id FROM invitations WHERE account_id = :account_id
 		AND (user_id = :user_id OR email = :email AND email <> '') AND accepted_at IS NULL AND revoked_at IS NULL ORDER BY id`)
+	// sentBy lists the open invitations to accounts that a user has sent.
+	sentBy = db.Q[sentRow](`SELECT id, account_id, role FROM invitations
+		WHERE invited_by = $1 AND account_id IS NOT NULL AND accepted_at IS NULL AND revoked_at IS NULL ORDER BY id`)
 	byIDOf  = db.Q[row](`SELECT ` + columns + ` FROM invitations WHERE id = $1 AND user_id = $2`).ForUpdate()
 	accept  = db.S(`UPDATE invitations SET accepted_at = $2, accepted_by = $3 WHERE id = $1`)
 	revoke  = db.S(`UPDATE invitations SET revoked_at = $2 WHERE id = $1`)
@@ -89,6 +92,11 @@ func listMembers(tx *db.Tx, p op.PageIn) ([]row, error) {
 	b := db.Build(`SELECT `+columns+`
 		FROM invitations WHERE account_id = `, tx.Account)
 	return db.NewestFirst[row](tx, b, p)
+}
+
+type sentRow struct {
+	ID, AccountID string
+	Role          policy.Role
 }
 
 type openToArgs struct{ AccountID, UserID, Email string }

@@ -1,6 +1,8 @@
 package people
 
 import (
+	"time"
+
 	"yardmaster/internal/db"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
@@ -81,6 +83,13 @@ func SetTier(tx *db.Tx, accountID string, tier Tier) error {
 func Role(tx *db.Tx, accountID, userID string) (role policy.Role, ok bool, err error) {
 	r, ok, err := roleOf.Maybe(tx, accountID, userID)
 	return policy.Role(r), ok, err
+}
+
+// RoleSince is Role for whoever has been a member since a moment: ok is false for others, and for
+// whoever was removed and added again. What somebody has set out holds only as long as that.
+func RoleSince(tx *db.Tx, accountID, userID string, at time.Time) (role policy.Role, ok bool, err error) {
+	text, ok, err := roleSince.Maybe(tx, accountID, userID, db.Micros(at))
+	return policy.Role(text), ok, err
 }
 
 // IsMember tells whether a user is a member of tx.Account.

@@ -63,8 +63,10 @@ var (
 	setTier = db.S(`UPDATE accounts SET tier = $2, tier_at = CASE WHEN tier = $2 THEN tier_at ELSE $3 END,
 		oss_reviewed_at = CASE WHEN $2 = 'oss_verified' THEN COALESCE(oss_reviewed_at, $3) END WHERE id = $1`)
 
-	roleOf   = db.Q[string](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)
-	memberAs = db.Q[string](`SELECT a.id FROM accounts a JOIN memberships m ON m.account_id = a.id
+	roleOf = db.Q[string](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2`)
+	// roleSince is roleOf for whoever has been a member since a moment, without a break.
+	roleSince = db.Q[string](`SELECT role FROM memberships WHERE account_id = $1 AND user_id = $2 AND created_at <= $3`)
+	memberAs  = db.Q[string](`SELECT a.id FROM accounts a JOIN memberships m ON m.account_id = a.id
 		WHERE m.user_id = $1 AND (a.id = $2 OR a.login = $2)`)
 	membershipsOf = db.Q[Membership](`SELECT m.account_id, a.login, a.kind, m.role FROM memberships m
 		JOIN accounts a ON a.id = m.account_id WHERE m.user_id = $1 ORDER BY a.login`)

@@ -167,7 +167,12 @@ var moves = map[string][]string{
 		"approval.skipped",
 		"approval.asked",
 		"task.awaiting_review",
-	}, // what the person has ordered to merge, and is not begun, is asked anew
+		"token.revoked",
+		"invitation.revoked",
+		"account.deletion_taken_back",
+	}, // what the person has ordered to merge, and is not begun, is asked anew; what they have set out ends
+	"member.leave":    {"token.revoked", "invitation.revoked", "account.deletion_taken_back"},
+	"member.set_role": {"invitation.revoked", "account.deletion_taken_back"},
 	"review.request_changes": {
 		"approval.skipped",
 		"approval.stale",
