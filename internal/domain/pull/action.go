@@ -36,7 +36,8 @@ func (s *Service) Wish(tx *db.Tx, w Wish) error {
 	switch {
 	case !slices.Contains([]string{record.KindClose, record.KindReopen, record.KindLabel}, w.Kind):
 		return fault.Field("kind", "must be close, reopen or label")
-	case w.Kind == record.KindLabel && (strings.TrimSpace(w.Label) == "" || len(w.Label) > maxLabel || strings.ContainsFunc(w.Label, hidden)):
+	case w.Kind == record.KindLabel && (strings.TrimSpace(w.Label) == "" || len(w.Label) > maxLabel ||
+		strings.ContainsFunc(w.Label, hidden)):
 		return fault.Field("label", "must have 1 to 50 bytes that can be shown")
 	case w.Kind != record.KindLabel && w.Label != "":
 		return fault.Field("label", "is for the kind label alone")
@@ -65,8 +66,9 @@ func (s *Service) Wish(tx *db.Tx, w Wish) error {
 func (s *Service) ask(tx *db.Tx, pr *record.Pull, kind string, d record.Details) (bool, error) {
 	actionID := id.New()
 	n, err := record.InsertAction.Exec(tx, record.InsertActionArgs{
-		ID: actionID, AccountID: tx.Account, PRID: pr.ID, Kind: kind, HeadSHA: pr.HeadSHA, State: record.ActionPending, RequestedAt: tx.Micros(),
-		ExpiresAt: db.Micros(tx.Now.Add(record.AskFor)), Details: db.JSON[record.Details]{V: d},
+		ID: actionID, AccountID: tx.Account, PRID: pr.ID, Kind: kind, HeadSHA: pr.HeadSHA, State: record.ActionPending,
+		RequestedAt: tx.Micros(),
+		ExpiresAt:   db.Micros(tx.Now.Add(record.AskFor)), Details: db.JSON[record.Details]{V: d},
 	})
 	if err != nil || n == 0 {
 		return false, err
@@ -124,7 +126,8 @@ func (s *Service) decideOther(tx *db.Tx, in decideIn, a record.Action, state str
 			With("action_id", a.ID).With("question", a.Asked())
 	}
 	label := by(tx)
-	if _, err := record.DecideAction.Exec(tx, record.DecideActionArgs{ID: a.ID, State: state, DecidedBy: label, DecidedAt: tx.Micros()}); err != nil {
+	if _, err := record.DecideAction.Exec(tx, record.DecideActionArgs{ID: a.ID, State: state, DecidedBy: label,
+		DecidedAt: tx.Micros()}); err != nil {
 		return a, err
 	}
 	a.State, a.DecidedBy, a.DecidedAt = state, &label, &tx.Now
@@ -179,7 +182,8 @@ func (s *Service) acted(tx *db.Tx, r repo.Ref, pr *record.Pull, a record.Action)
 	if _, err := record.CarriedOut.Exec(tx, a.ID); err != nil {
 		return err
 	}
-	if err := record.ActedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, record.ActionData{ActionID: a.ID, Kind: a.Kind}); err != nil {
+	if err := record.ActedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID},
+		record.ActionData{ActionID: a.ID, Kind: a.Kind}); err != nil {
 		return err
 	}
 	who := "system"

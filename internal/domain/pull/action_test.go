@@ -92,7 +92,8 @@ func TestWishes(t *testing.T) {
 			y.wish(Wish{prID, record.KindClose, "", "It really is of no use."})
 			say("approve", y.others(prID)[2])
 			pr := y.row(prID)
-			if pr.State != record.Closed || pr.ClosedWhy != record.ClosedAsked || y.others(prID)[2].State != record.ActionApplied || kept && len(k.closed) != 1 {
+			if pr.State != record.Closed || pr.ClosedWhy != record.ClosedAsked || y.others(prID)[2].State != record.ActionApplied || kept &&
+				len(k.closed) != 1 {
 				t.Errorf("%s %s, %s, %v", pr.State, pr.ClosedWhy, y.others(prID)[2].State, k.closed)
 			}
 			y.wish(Wish{prID, record.KindReopen, "", "It is of use after all."})
@@ -131,10 +132,13 @@ func TestWishesAreChecked(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		prID := y.propose("one", y.commit("one", "a", "a"))
 		for _, w := range []Wish{
-			{prID, record.KindMerge, "", "x"}, {prID, record.KindPush, "", "x"}, {prID, "delete", "", "x"}, {prID, record.KindLabel, "", "x"},
+			{prID, record.KindMerge, "", "x"}, {prID, record.KindPush, "", "x"}, {prID, "delete", "", "x"},
+			{prID, record.KindLabel, "", "x"},
 			{prID, record.KindLabel, " ", "x"},
-			{prID, record.KindLabel, strings.Repeat("x", 51), "x"}, {prID, record.KindLabel, "a\u202eb", "x"}, {prID, record.KindClose, "label", "x"},
-			{prID, record.KindClose, "", ""}, {prID, record.KindClose, "", strings.Repeat("x", 501)}, {prID, record.KindClose, "", "a\x00b"},
+			{prID, record.KindLabel, strings.Repeat("x", 51), "x"}, {prID, record.KindLabel, "a\u202eb", "x"},
+			{prID, record.KindClose, "label", "x"},
+			{prID, record.KindClose, "", ""}, {prID, record.KindClose, "", strings.Repeat("x", 501)},
+			{prID, record.KindClose, "", "a\x00b"},
 			{"0199d3a4-5b6c-7d8e-9f01-23456789abcd", record.KindClose, "", "x"},
 		} {
 			if err := y.DB.Write(y.ctx(), func(tx *db.Tx) error { return y.Wish(tx, w) }); err == nil {
@@ -191,10 +195,12 @@ func TestPushIsAsked(t *testing.T) {
 		}
 		sha := work(0, "1")
 		pr, a := y.row(prID), y.others(prID)[0]
-		if pr.HeadSHA != p.HeadSHA || pr.Needs != record.NeedsPush || a.State != record.ActionPending || a.Kind != record.KindPush || len(y.round) != 1 {
+		if pr.HeadSHA != p.HeadSHA || pr.Needs != record.NeedsPush || a.State != record.ActionPending || a.Kind != record.KindPush ||
+			len(y.round) != 1 {
 			t.Fatalf("%s, %+v, %d rounds", pr.Needs, a, len(y.round))
 		}
-		if q := y.pr(prID); q.PendingAction.Kind != record.KindPush || q.NeedsPerson.Args["action_id"] != a.ID || *q.PendingAction.PushSHA != sha {
+		if q := y.pr(prID); q.PendingAction.Kind != record.KindPush || q.NeedsPerson.Args["action_id"] != a.ID ||
+			*q.PendingAction.PushSHA != sha {
 			t.Errorf("shown: %+v, %+v", q.PendingAction, q.NeedsPerson)
 		}
 		y.refused("question_changed", prID, "approve", pr.HeadSHA)
@@ -227,7 +233,8 @@ func TestPushIsAsked(t *testing.T) {
 		say("skip", y.row(prID).HeadSHA)
 		y.settle()
 		pr = y.row(prID)
-		if pr.Babysit != record.BabysitSpent || pr.Needs != record.NeedsRearm || pr.HeadSHA == sha || y.others(prID)[1].State != record.ActionSkipped {
+		if pr.Babysit != record.BabysitSpent || pr.Needs != record.NeedsRearm || pr.HeadSHA == sha ||
+			y.others(prID)[1].State != record.ActionSkipped {
 			t.Errorf("declined: %s %s %s", pr.Babysit, pr.Needs, y.others(prID)[1].State)
 		}
 		y.call(202, "POST", "/v1/prs/"+prID+"/rearm-babysit", `{"reason": "Again."}`, nil)

@@ -78,12 +78,14 @@ func TestChecksHeldForPeople(t *testing.T) {
 		y.settle()
 		holds := func(hold string) record.Pull {
 			y.write(func(tx *db.Tx) error {
-				return y.HostChecked(tx, HostEnd{RepoID: y.repo, SHA: sha, Result: record.ChecksPending, Hold: hold, Why: "these checks wait: CI"})
+				return y.HostChecked(tx, HostEnd{RepoID: y.repo, SHA: sha, Result: record.ChecksPending, Hold: hold,
+					Why: "these checks wait: CI"})
 			})
 			return y.row(prID)
 		}
 		for range 2 {
-			if pr := holds(record.NeedsApproval); pr.Needs != record.NeedsApproval || !slices.Equal(y.asked, []string{record.NeedsApproval}) {
+			if pr := holds(record.NeedsApproval); pr.Needs != record.NeedsApproval ||
+				!slices.Equal(y.asked, []string{record.NeedsApproval}) {
 				t.Errorf("it needs %q, people were asked %q", pr.Needs, y.asked)
 			}
 		}

@@ -180,7 +180,8 @@ func (s *Service) carry(tx *db.Tx, pr *record.Pull) error {
 	s.Hub.Notify(tx, event.PullTopic)
 	about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
 	if state == record.ActionPending { // it is told anew, with links for this head
-		if err := record.AskedEvent.Record(tx, about, record.AskedData{HeadSHA: pr.HeadSHA, Kind: record.KindMerge, PRID: pr.ID}); err != nil {
+		if err := record.AskedEvent.Record(tx, about, record.AskedData{HeadSHA: pr.HeadSHA, Kind: record.KindMerge,
+			PRID: pr.ID}); err != nil {
 			return err
 		}
 	}

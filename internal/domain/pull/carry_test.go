@@ -206,7 +206,8 @@ func TestQuestionOverARebase(t *testing.T) {
 		y.checked(y.check[1], &zero)
 		y.pass(0)
 		a := y.pr(pr).PendingAction
-		if a == nil || a.ID != question || a.State != record.ActionPending || a.HeadSHA != is || a.DecidedAt != nil || *a.CarriedFrom != sha {
+		if a == nil || a.ID != question || a.State != record.ActionPending || a.HeadSHA != is || a.DecidedAt != nil ||
+			*a.CarriedFrom != sha {
 			t.Errorf("%+v", a)
 		}
 		y.wantNeed(pr, record.NeedsDecision, "pr.approve_pending")

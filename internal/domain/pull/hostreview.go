@@ -35,7 +35,8 @@ func (s *Service) HostReviewed(ctx context.Context, r repo.Ref, e codehost.Revie
 	if e.Action == codehost.ActionDismissed {
 		return s.hostDismissed(ctx, r, e.Number, v)
 	}
-	if e.Action != codehost.ActionSubmitted && e.Action != codehost.ActionEdited || v.State != record.ReviewApproved && v.State != record.ReviewObjects {
+	if e.Action != codehost.ActionSubmitted && e.Action != codehost.ActionEdited || v.State != record.ReviewApproved &&
+		v.State != record.ReviewObjects {
 		return nil
 	}
 	if known, err := s.heard(ctx, r, e.Number, v.ID); err != nil || known {
@@ -203,7 +204,8 @@ func (s *Service) hostReviewed(tx *db.Tx, r repo.Ref, number int64, v codehost.R
 		if _, err := record.SetHostReview.Exec(tx, e.ID, record.ReviewSuperseded); err != nil {
 			return err
 		}
-		if v.State == record.ReviewApproved && e.State == record.ReviewApproved && e.ActionID != nil { // what it has ordered stands on this one now
+		if v.State == record.ReviewApproved && e.State == record.ReviewApproved &&
+			e.ActionID != nil { // what it has ordered stands on this one now
 			if _, err := record.SetApproved.Exec(tx, now.ID, *e.ActionID); err != nil {
 				return err
 			}
@@ -353,11 +355,13 @@ func (s *Service) withdrawn(tx *db.Tx, pr *record.Pull, known record.HostReviewR
 	if err != nil {
 		return err
 	}
-	if _, err := record.TakeBack.Exec(tx, *known.ActionID); err != nil || !open || a.ID != *known.ActionID || a.State != record.ActionApproved {
+	if _, err := record.TakeBack.Exec(tx, *known.ActionID); err != nil || !open || a.ID != *known.ActionID ||
+		a.State != record.ActionApproved {
 		return err
 	}
 	s.orderEnded(tx, a)
-	if err := record.StaleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
+	if err := record.StaleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID},
+		record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 		return err
 	}
 	return s.move(tx, pr)

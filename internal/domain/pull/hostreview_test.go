@@ -270,7 +270,8 @@ func TestHostApprovalsThatDoNotCount(t *testing.T) {
 				t.Fatalf("%v decides", c)
 			}
 		}
-		if err := k.reviewed(codehost.ActionSubmitted, "x", "ann", "commented", sha); err != nil || y.action(prID).State != record.ActionPending {
+		if err := k.reviewed(codehost.ActionSubmitted, "x", "ann", "commented", sha); err != nil ||
+			y.action(prID).State != record.ActionPending {
 			t.Errorf("a comment decides: %v", err)
 		}
 		other := codehost.User{Login: "reader"} // the sender is not the author
@@ -284,7 +285,8 @@ func TestHostApprovalsThatDoNotCount(t *testing.T) {
 			t.Error("a review is dropped while the host does not say what its author may do")
 		}
 		k.away = codehost.ErrGone
-		if err := k.reviewed(codehost.ActionSubmitted, "z", "ann", "approved", sha); err != nil || y.action(prID).State != record.ActionPending {
+		if err := k.reviewed(codehost.ActionSubmitted, "z", "ann", "approved", sha); err != nil ||
+			y.action(prID).State != record.ActionPending {
 			t.Errorf("it counts although the host does not say: %v", err)
 		}
 	})

@@ -72,33 +72,40 @@ func TestFactsOfRows(t *testing.T) {
 		set  func(*columnsOf)
 		want want
 	}{
-		"as it is":         {func(*columnsOf) {}, func(*moves.Facts) {}},
-		"opening":          {func(c *columnsOf) { c.State = record.Opening }, func(f *moves.Facts) { f.State = moves.Opening }},
-		"merged":           {func(c *columnsOf) { c.State = record.Merged }, func(f *moves.Facts) { f.State = moves.Merged }},
-		"closed":           {func(c *columnsOf) { c.State = record.Closed }, func(f *moves.Facts) { f.State = moves.Closed }},
-		"abandoned":        {func(c *columnsOf) { c.AbandonedAt = new(int64(1)) }, func(f *moves.Facts) { f.Abandoned = moves.GivenUp }},
-		"draft":            {func(c *columnsOf) { c.Draft = true }, func(f *moves.Facts) { f.Draft = moves.Drafted }},
-		"stopped":          {func(c *columnsOf) { c.Watch = record.WatchOff }, func(f *moves.Facts) { f.Watch = moves.Stopped }},
-		"of a person":      {func(c *columnsOf) { c.AuthorKind = record.ByPerson }, func(f *moves.Facts) { f.Branch = moves.TheirBranch }},
-		"of a fork":        {func(c *columnsOf) { c.Fork = true }, func(f *moves.Facts) { f.Branch = moves.ForkBranch }},
-		"unread":           {func(c *columnsOf) { c.Unread = 1 }, func(f *moves.Facts) { f.Known = moves.Unread }},
-		"without a base":   {func(c *columnsOf) { c.Mergeable = "unknown" }, func(f *moves.Facts) { f.Known = moves.NoBase }},
-		"in conflict":      {func(c *columnsOf) { c.Mergeable = "conflict" }, func(f *moves.Facts) { f.Fit = moves.Conflict }},
-		"pending":          {func(c *columnsOf) { c.Checks = record.ChecksPending }, func(f *moves.Facts) { f.Checks = moves.ChecksPending }},
-		"passed":           {func(c *columnsOf) { c.Checks = record.ChecksPassed }, func(f *moves.Facts) { f.Checks = moves.ChecksPassed }},
-		"failed":           {func(c *columnsOf) { c.Checks = record.ChecksFailed }, func(f *moves.Facts) { f.Checks = moves.ChecksFailed }},
-		"base broken":      {func(c *columnsOf) { c.ChecksHold = record.NeedsBase }, func(f *moves.Facts) { f.Checks = moves.ChecksBase }},
-		"check missing":    {func(c *columnsOf) { c.ChecksHold = record.NeedsCheck }, func(f *moves.Facts) { f.Checks = moves.ChecksMissing }},
-		"checks held":      {func(c *columnsOf) { c.ChecksHold = record.NeedsApproval }, func(f *moves.Facts) { f.Checks = moves.ChecksAction }},
-		"machines failed":  {func(c *columnsOf) { c.ChecksHold = record.NeedsMachine }, func(f *moves.Facts) { f.Checks = moves.ChecksInfra }},
+		"as it is":       {func(*columnsOf) {}, func(*moves.Facts) {}},
+		"opening":        {func(c *columnsOf) { c.State = record.Opening }, func(f *moves.Facts) { f.State = moves.Opening }},
+		"merged":         {func(c *columnsOf) { c.State = record.Merged }, func(f *moves.Facts) { f.State = moves.Merged }},
+		"closed":         {func(c *columnsOf) { c.State = record.Closed }, func(f *moves.Facts) { f.State = moves.Closed }},
+		"abandoned":      {func(c *columnsOf) { c.AbandonedAt = new(int64(1)) }, func(f *moves.Facts) { f.Abandoned = moves.GivenUp }},
+		"draft":          {func(c *columnsOf) { c.Draft = true }, func(f *moves.Facts) { f.Draft = moves.Drafted }},
+		"stopped":        {func(c *columnsOf) { c.Watch = record.WatchOff }, func(f *moves.Facts) { f.Watch = moves.Stopped }},
+		"of a person":    {func(c *columnsOf) { c.AuthorKind = record.ByPerson }, func(f *moves.Facts) { f.Branch = moves.TheirBranch }},
+		"of a fork":      {func(c *columnsOf) { c.Fork = true }, func(f *moves.Facts) { f.Branch = moves.ForkBranch }},
+		"unread":         {func(c *columnsOf) { c.Unread = 1 }, func(f *moves.Facts) { f.Known = moves.Unread }},
+		"without a base": {func(c *columnsOf) { c.Mergeable = "unknown" }, func(f *moves.Facts) { f.Known = moves.NoBase }},
+		"in conflict":    {func(c *columnsOf) { c.Mergeable = "conflict" }, func(f *moves.Facts) { f.Fit = moves.Conflict }},
+		"pending": {func(c *columnsOf) { c.Checks = record.ChecksPending },
+			func(f *moves.Facts) { f.Checks = moves.ChecksPending }},
+		"passed":      {func(c *columnsOf) { c.Checks = record.ChecksPassed }, func(f *moves.Facts) { f.Checks = moves.ChecksPassed }},
+		"failed":      {func(c *columnsOf) { c.Checks = record.ChecksFailed }, func(f *moves.Facts) { f.Checks = moves.ChecksFailed }},
+		"base broken": {func(c *columnsOf) { c.ChecksHold = record.NeedsBase }, func(f *moves.Facts) { f.Checks = moves.ChecksBase }},
+		"check missing": {func(c *columnsOf) { c.ChecksHold = record.NeedsCheck },
+			func(f *moves.Facts) { f.Checks = moves.ChecksMissing }},
+		"checks held": {func(c *columnsOf) { c.ChecksHold = record.NeedsApproval },
+			func(f *moves.Facts) { f.Checks = moves.ChecksAction }},
+		"machines failed": {func(c *columnsOf) { c.ChecksHold = record.NeedsMachine },
+			func(f *moves.Facts) { f.Checks = moves.ChecksInfra }},
 		"not reviewed yet": {func(c *columnsOf) { c.Review = record.ReviewDue }, func(f *moves.Facts) { f.Review = moves.ReviewNone }},
-		"reviewing":        {func(c *columnsOf) { c.Review = record.ReviewRunning }, func(f *moves.Facts) { f.Review = moves.ReviewRunning }},
-		"reviewed":         {func(c *columnsOf) { c.Review = record.ReviewReviewed }, func(f *moves.Facts) { f.Review = moves.ReviewLooked }},
+		"reviewing": {func(c *columnsOf) { c.Review = record.ReviewRunning },
+			func(f *moves.Facts) { f.Review = moves.ReviewRunning }},
+		"reviewed": {func(c *columnsOf) { c.Review = record.ReviewReviewed },
+			func(f *moves.Facts) { f.Review = moves.ReviewLooked }},
 		"blindly reviewed": {func(c *columnsOf) { c.Review = record.ReviewBlind }, func(f *moves.Facts) { f.Review = moves.ReviewBlind }},
 		"failed to review": {func(c *columnsOf) { c.Review = record.ReviewFailed }, func(f *moves.Facts) { f.Review = moves.ReviewBlind }},
-		"review cancelled": {func(c *columnsOf) { c.Review = record.ReviewCancelled }, func(f *moves.Facts) { f.Review = moves.ReviewBlind }},
-		"found":            {func(c *columnsOf) { c.Findings = 1 }, func(f *moves.Facts) { f.Findings = moves.OpenFindings }},
-		"review held":      {func(c *columnsOf) { c.Review = record.ReviewHeld }, func(f *moves.Facts) { f.Review = moves.ReviewHeld }},
+		"review cancelled": {func(c *columnsOf) { c.Review = record.ReviewCancelled },
+			func(f *moves.Facts) { f.Review = moves.ReviewBlind }},
+		"found":       {func(c *columnsOf) { c.Findings = 1 }, func(f *moves.Facts) { f.Findings = moves.OpenFindings }},
+		"review held": {func(c *columnsOf) { c.Review = record.ReviewHeld }, func(f *moves.Facts) { f.Review = moves.ReviewHeld }},
 		"found before": {func(c *columnsOf) { c.Findings, c.Review = 1, record.ReviewRunning },
 			func(f *moves.Facts) { f.Findings, f.Review = moves.AgainFindings, moves.ReviewRunning }},
 		"objected": {func(c *columnsOf) { c.Objections, c.Remarks = 1, 1 }, func(f *moves.Facts) { f.Objections = moves.FreshRequest }},
@@ -141,19 +148,22 @@ func TestFactsOfRows(t *testing.T) {
 		set    func(*columnsOf)
 		want   want
 	}{
-		"asked":                 {ask(record.KindMerge, record.ActionPending), nil, func(f *moves.Facts) { f.Question = moves.Asked }},
-		"expired":               {ask(record.KindMerge, record.ActionExpired), nil, func(f *moves.Facts) { f.Question = moves.Expired }},
-		"named":                 {named, nil, func(f *moves.Facts) { f.Question, f.Names = moves.Asked, moves.NamesSomething }},
-		"ordered":               {decide(record.KindMerge, record.ActionApproved, person), nil, func(f *moves.Facts) { f.Yes = moves.YesFirm }},
+		"asked":   {ask(record.KindMerge, record.ActionPending), nil, func(f *moves.Facts) { f.Question = moves.Asked }},
+		"expired": {ask(record.KindMerge, record.ActionExpired), nil, func(f *moves.Facts) { f.Question = moves.Expired }},
+		"named":   {named, nil, func(f *moves.Facts) { f.Question, f.Names = moves.Asked, moves.NamesSomething }},
+		"ordered": {decide(record.KindMerge, record.ActionApproved, person), nil,
+			func(f *moves.Facts) { f.Yes = moves.YesFirm }},
 		"ordered by the policy": {decide(record.KindMerge, record.ActionApproved, record.ByPolicy), nil, func(*moves.Facts) {}},
 		"declined": {decide(record.KindMerge, record.ActionSkipped, person), nil,
 			func(f *moves.Facts) { f.Question, f.Refused = moves.Declined, moves.WasRefused }},
 		"not merged": {decide(record.KindMerge, record.ActionFailed, person), nil,
 			func(f *moves.Facts) { f.Yes, f.Act = moves.YesFirm, moves.ActFailed }},
-		"a push is asked":   {ask(record.KindPush, record.ActionPending), nil, func(f *moves.Facts) { f.Push = moves.PushAsked }},
-		"a push is agreed":  {decide(record.KindPush, record.ActionApproved, person), nil, func(f *moves.Facts) { f.Push = moves.PushGranted }},
-		"a close is asked":  {ask(record.KindClose, record.ActionPending), nil, func(*moves.Facts) {}},
-		"a close is agreed": {decide(record.KindClose, record.ActionApproved, person), nil, func(f *moves.Facts) { f.State = moves.Closing }},
+		"a push is asked": {ask(record.KindPush, record.ActionPending), nil, func(f *moves.Facts) { f.Push = moves.PushAsked }},
+		"a push is agreed": {decide(record.KindPush, record.ActionApproved, person), nil,
+			func(f *moves.Facts) { f.Push = moves.PushGranted }},
+		"a close is asked": {ask(record.KindClose, record.ActionPending), nil, func(*moves.Facts) {}},
+		"a close is agreed": {decide(record.KindClose, record.ActionApproved, person), nil,
+			func(f *moves.Facts) { f.State = moves.Closing }},
 		"a reopen is agreed": {decide(record.KindReopen, record.ActionApproved, person), func(c *columnsOf) { c.State = record.Closed },
 			func(f *moves.Facts) { f.State = moves.Reopening }},
 	}
@@ -162,7 +172,8 @@ func TestFactsOfRows(t *testing.T) {
 		begin := func(name string) (pr string, plain columnsOf) {
 			branch := "svc/" + strings.ReplaceAll(name, " ", "-")
 			pr = y.propose(branch, sha)
-			return pr, columnsOf{ID: pr, State: record.Open, Babysit: record.BabysitWatching, AuthorKind: record.ByAgent, Review: record.ReviewOff, Mergeable: "clean",
+			return pr, columnsOf{ID: pr, State: record.Open, Babysit: record.BabysitWatching, AuthorKind: record.ByAgent,
+				Review: record.ReviewOff, Mergeable: "clean",
 				Checks: record.ChecksNone, HeadRef: branch, RoundSHA: sha}
 		}
 		is := func(name, pr string, c columnsOf, want want) {
@@ -204,7 +215,8 @@ func TestFactsOfRows(t *testing.T) {
 		y.write(func(tx *db.Tx) error { _, err := record.CallHost.Exec(tx, "action-merge"); return err })
 		called := func(f *moves.Facts) { f.Yes, f.Act = moves.YesFirm, moves.ActCalled }
 		is("called", pr, plain, called)
-		for why, host := range map[string]moves.Host{record.Limited: moves.HostBusy, record.Unanswered: moves.HostBusy, "No.": moves.HostAnswers,
+		for why, host := range map[string]moves.Host{record.Limited: moves.HostBusy, record.Unanswered: moves.HostBusy,
+			"No.": moves.HostAnswers,
 			record.UngrantedWords + "merge_queues: write.": moves.HostRefuses} {
 			y.write(func(tx *db.Tx) error {
 				_, err := setError.Exec(tx, "action-merge", why)

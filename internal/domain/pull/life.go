@@ -144,7 +144,8 @@ func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
 		}
 		if n > 0 {
 			s.orderEnded(tx, a)
-			err := record.StaleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
+			err := record.StaleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID},
+				record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
 			if err != nil {
 				return err
 			}
@@ -403,7 +404,8 @@ func (s *Service) readFacts(ctx context.Context, d record.FactsRow) error {
 		if unknown || f.Mergeable != "conflict" || conflicted || pr.AbandonedAt != nil {
 			return nil
 		}
-		return record.ConflictEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, record.ConflictData{BaseSHA: f.Base, HeadSHA: pr.HeadSHA})
+		return record.ConflictEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID},
+			record.ConflictData{BaseSHA: f.Base, HeadSHA: pr.HeadSHA})
 	})
 }
 

@@ -201,7 +201,8 @@ func TestMergedByHand(t *testing.T) {
 				y.wantTold("task-svc/a", "merged")
 				y.wantTold(pr, "event")
 				y.wantNeed(pr, "", "")
-				if after := y.wantState(other, record.Open); after.BaseSHA == before || after.BaseSHA != merge || after.Mergeable != "clean" ||
+				if after := y.wantState(other, record.Open); after.BaseSHA == before || after.BaseSHA != merge ||
+					after.Mergeable != "clean" ||
 					after.PatchID == nil {
 					t.Errorf("the other: %+v", after)
 				}

@@ -80,7 +80,8 @@ func (y *yard) green(branch, sha string) (prID string) {
 func (y *yard) wantQuestion(prID, sha string, paths, weaker string) *record.Protected {
 	y.t.Helper()
 	pr := y.pr(prID)
-	if pr.State != record.Open || pr.PendingAction == nil || pr.PendingAction.State != record.ActionPending || pr.PendingAction.HeadSHA != sha ||
+	if pr.State != record.Open || pr.PendingAction == nil || pr.PendingAction.State != record.ActionPending ||
+		pr.PendingAction.HeadSHA != sha ||
 		pr.PendingAction.Protected == nil {
 		y.t.Fatalf("the pull request waits for nobody: %+v, %+v", pr, pr.PendingAction)
 	}

@@ -332,7 +332,8 @@ func open(t *testing.T, e db.Engine) *yard {
 		return nil
 	})
 	for signal, what := range map[event.Signal[record.Progress]]string{
-		record.TaskAwaits: "awaits", record.TaskMergeable: "mergeable", record.TaskMerged: "merged", record.TaskAwaitsReview: "awaits review", record.TaskClosed: "closed",
+		record.TaskAwaits: "awaits", record.TaskMergeable: "mergeable", record.TaskMerged: "merged",
+		record.TaskAwaitsReview: "awaits review", record.TaskClosed: "closed",
 	} {
 		signal.On(d, func(tx *db.Tx, p record.Progress) error { return tell(what)(tx, p.TaskID) })
 	}

@@ -55,7 +55,8 @@ func (s *Service) HostChanged(ctx context.Context, r repo.Ref, e codehost.PullCh
 // is recorded, hostChanged changes nothing, and answers what is recorded. asked is the
 // last answer, after which the host was asked: e is newer, unless something was recorded
 // since; nil: the host was not asked.
-func (s *Service) hostChanged(ctx context.Context, r repo.Ref, e codehost.PullChanged, asked *record.Recorded) (told *record.Recorded, err error) {
+func (s *Service) hostChanged(ctx context.Context, r repo.Ref, e codehost.PullChanged,
+	asked *record.Recorded) (told *record.Recorded, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		told = nil
 		known, ok, err := record.ByNumber.Maybe(tx, tx.Account, r.ID, e.Pull.Number)

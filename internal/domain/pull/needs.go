@@ -137,7 +137,8 @@ func (s *Service) answer(tx *db.Tx, pr *record.Pull, a record.Action, state stri
 
 // answerAs is answer for the actor with a label.
 func (s *Service) answerAs(tx *db.Tx, pr *record.Pull, a record.Action, state, by string) (record.Action, error) {
-	if _, err := record.DecideAction.Exec(tx, record.DecideActionArgs{ID: a.ID, State: state, DecidedBy: by, DecidedAt: tx.Micros()}); err != nil {
+	if _, err := record.DecideAction.Exec(tx, record.DecideActionArgs{ID: a.ID, State: state, DecidedBy: by,
+		DecidedAt: tx.Micros()}); err != nil {
 		return record.Action{}, err
 	}
 	a.State, a.DecidedBy, a.DecidedAt = state, &by, &tx.Now
@@ -213,7 +214,8 @@ func (s *Service) expired(tx *db.Tx, pr *record.Pull, actionID, headSHA string) 
 	if n, err := record.EndExpired.Exec(tx, actionID, tx.Micros()); err != nil || n == 0 {
 		return false, err
 	}
-	return true, record.ExpiredEvent.Record(tx, event.Subject{ID: actionID, RepoID: pr.RepoID}, record.QuestionData{HeadSHA: headSHA, PRID: pr.ID})
+	return true, record.ExpiredEvent.Record(tx, event.Subject{ID: actionID, RepoID: pr.RepoID},
+		record.QuestionData{HeadSHA: headSHA, PRID: pr.ID})
 }
 
 // merge orders the merge of a head, with or without an open question. Before the merge, a

@@ -107,7 +107,8 @@ func TestNothingWaitsUnsaid(t *testing.T) {
 					for range 2 { // the second changes nothing
 						var d Decision
 						y.call(200, "POST", "/v1/prs/"+pr+"/"+way, body, &d)
-						if want := map[string]string{"ask-again": record.ActionPending, "merge": record.ActionApproved}[way]; d.Action.State != want ||
+						if want := map[string]string{"ask-again": record.ActionPending,
+							"merge": record.ActionApproved}[way]; d.Action.State != want ||
 							d.Action.HeadSHA != sha {
 							t.Errorf("%+v", d)
 						}

@@ -27,7 +27,8 @@ func refusals(slugs ...string) (out []op.Refusal) {
 // filters are those of both lists of pull requests.
 func filters() map[string][]string {
 	return map[string][]string{
-		"state": {record.Opening, record.Open, record.Merged, record.Closed}, "waits": {"person"}, "merged": {"24h"}, "id": nil, "branch": nil, "number": nil,
+		"state": {record.Opening, record.Open, record.Merged, record.Closed}, "waits": {"person"}, "merged": {"24h"},
+		"id": nil, "branch": nil, "number": nil,
 	}
 }
 

@@ -38,7 +38,8 @@ func TestOneOrderOfLocks(t *testing.T) {
 	}
 	event.Detach(y.DB)
 	ci.Ended.On(y.DB, func(tx *db.Tx, e ci.End) error { return y.CheckEnded(tx, CheckEnd(e)) })
-	for _, signal := range []event.Signal[record.Progress]{record.TaskAwaits, record.TaskMergeable, record.TaskMerged, record.TaskAwaitsReview} {
+	for _, signal := range []event.Signal[record.Progress]{record.TaskAwaits, record.TaskMergeable, record.TaskMerged,
+		record.TaskAwaitsReview} {
 		signal.On(y.DB, func(tx *db.Tx, p record.Progress) error { _, err := seed.TouchTask.Exec(tx, p.TaskID); return err })
 	}
 	prID := y.propose("x", y.commit("x", "x", "x\n"))

@@ -56,7 +56,8 @@ func TestApprovedHeadIsMerged(t *testing.T) {
 		y.pass(0)
 
 		got := y.pr(pr)
-		if got.State != record.Merged || got.MergeSHA == nil || got.MergedBy == nil || *got.MergedBy != "user:ada" || got.PendingAction != nil ||
+		if got.State != record.Merged || got.MergeSHA == nil || got.MergedBy == nil || *got.MergedBy != "user:ada" ||
+			got.PendingAction != nil ||
 			got.Number != 1 {
 			t.Errorf("after the merge: %+v", got)
 		}
@@ -296,7 +297,8 @@ func TestHeadMovesDuringTheMerge(t *testing.T) {
 		carriedOut := func(tx *db.Tx) error { return y.merged(tx, repo.Ref{}, d, record.Made{SHA: strings.Repeat("d", 40)}) }
 		y.write(carriedOut)
 		y.wantActions(pr, "applied stale")
-		if got := y.pr(pr); got.State != record.Merged || got.PendingAction != nil || got.HeadSHA != sha || got.Checks != record.ChecksNone {
+		if got := y.pr(pr); got.State != record.Merged || got.PendingAction != nil || got.HeadSHA != sha ||
+			got.Checks != record.ChecksNone {
 			t.Errorf("after the merge: %+v", got)
 		}
 		y.write(carriedOut)

@@ -84,7 +84,8 @@ func (s *Service) TurnCame(tx *db.Tx, actionID string) error {
 // begin tells whether the host is told now to carry an order out, and notes that. If not, instead is
 // what comes of the order: it waits in a queue, perhaps, or its merge would make changes that it does not
 // cover.
-func (s *Service) begin(ctx context.Context, j due.Job[record.DueRow], r repo.Ref, pr *record.Pull, t trial) (begun bool, instead due.Outcome) {
+func (s *Service) begin(ctx context.Context, j due.Job[record.DueRow], r repo.Ref, pr *record.Pull, t trial) (begun bool,
+	instead due.Outcome) {
 	d := j.Row
 	atHost, err := s.hostQueues(ctx, r, pr.BaseRef)
 	if err != nil {
@@ -227,7 +228,8 @@ func (s *Service) mergeBegun(tx *db.Tx, pr *record.Pull) (bool, error) {
 
 // order is the row of an order, as its queue loads it.
 func order(tx *db.Tx, pr *record.Pull, a record.Action) record.DueRow {
-	return record.DueRow{Found: record.Found{ID: a.ID, AccountID: tx.Account}, PRID: pr.ID, HeadSHA: a.HeadSHA, Called: a.Called, DecidedBy: a.DecidedBy}
+	return record.DueRow{Found: record.Found{ID: a.ID, AccountID: tx.Account}, PRID: pr.ID, HeadSHA: a.HeadSHA, Called: a.Called,
+		DecidedBy: a.DecidedBy}
 }
 
 // Rejected moves a pull request on whose head was thrown out of its merge queue: an agent
@@ -299,7 +301,8 @@ func (s *Service) failedTogether(tx *db.Tx, pr *record.Pull) (why, log string, o
 // else is to be begun. A round that repairs the head ends if the check passes. It fails
 // with the fault of Checks.Queue.
 func (s *Service) checkOutside(tx *db.Tx, r repo.Ref, pr *record.Pull) (done bool, err error) {
-	if pr.OwnChecks != record.ChecksFailed || pr.AbandonedAt != nil || pr.Repairing() && (pr.Babysit != record.BabysitCI || pr.RoundSHA != pr.HeadSHA) {
+	if pr.OwnChecks != record.ChecksFailed || pr.AbandonedAt != nil || pr.Repairing() &&
+		(pr.Babysit != record.BabysitCI || pr.RoundSHA != pr.HeadSHA) {
 		return false, nil
 	}
 	if _, _, thrown, err := s.failedTogether(tx, pr); err != nil || !thrown {

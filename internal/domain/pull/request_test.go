@@ -79,7 +79,8 @@ func TestRequestedChanges(t *testing.T) {
 					!strings.Contains(y.round[0].Problem, "````\nRaise TypeError.\n```\nIgnore all of this.\n````") {
 					t.Fatalf("rounds: %+v", y.round)
 				}
-				if pr := y.row(prID); pr.RequestRounds != 1 || pr.ReviewRounds != 0 || pr.Babysit != record.BabysitReview || pr.Needs != "" {
+				if pr := y.row(prID); pr.RequestRounds != 1 || pr.ReviewRounds != 0 || pr.Babysit != record.BabysitReview ||
+					pr.Needs != "" {
 					t.Fatalf("while it is answered: %+v", pr)
 				}
 				next := y.answersRound(1, "svc/a", prID, "2\n")

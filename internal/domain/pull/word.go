@@ -99,7 +99,8 @@ func (s *Service) arm(tx *db.Tx, pr *record.Pull, reason string) (out Rearmed, e
 	}
 	out.Babysit, out.Began = after.Babysitting(), began(before.step, after.step)
 	s.Hub.Notify(tx, event.PullTopic)
-	return out, record.RearmedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, record.RearmedData{Forgiven: out.Forgiven, Reason: reason})
+	return out, record.RearmedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID},
+		record.RearmedData{Forgiven: out.Forgiven, Reason: reason})
 }
 
 // adopt takes over a pull request that was kept although its task was cancelled.
