@@ -22,7 +22,7 @@ import (
 // protected, because nobody at the host sees what gets weaker. A review that requests
 // changes holds the merge until its author approves or somebody dismisses it.
 
-// Reasons why a review at a host does not count.
+// Limits of what reviews say, in bytes.
 const (
 	maxRemark    = logTail // bytes of a review that a round is given
 	maxRemarksIn = 24 << 10

@@ -1,12 +1,13 @@
 // Package pull is the pull requests that agents open: their heads, the question to a
 // person before a merge, and the merge itself. The code host has the facts of git, and
-// package ci the checks of heads; numbers, states and decisions are rows here.
+// package ci the checks of heads; numbers, states and decisions are rows of package record,
+// which alone writes them.
 //
 //   - pull.go, life.go: how a pull request begins, moves and ends
 //   - look.go: the trial of a merge, and the question about it
 //   - would.go: what a merge would do to its base, and bring back
 //   - made.go: the commit of a merge against the trial
-//   - needs.go: decisions of people, and the reasons why a pull request waits for one
+//   - needs.go: decisions of people
 //   - orders.go: the queue of merges that are ordered
 //   - apply.go, message.go: the merge
 //   - queued.go: merges that wait in a queue
@@ -20,9 +21,8 @@
 //   - babysit.go: rounds, in which agents repair a head
 //   - loop.go: the work that no request asks for
 //   - carry.go: decisions that a new head takes over
-//   - diff.go, page.go, follow.go: the change, the page, the lists
+//   - diff.go, follow.go, state.go: the change, the lists, how it stands
 //   - question.go: a question for those who ask it elsewhere
-//   - store_write.go: the one writer of the row
 //   - known.go, compare.go: what package moves decides from, and where it decides otherwise
 package pull
 

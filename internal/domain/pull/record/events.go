@@ -43,7 +43,7 @@ type (
 		TaskID   *string `json:"task_id" doc:"the task that it came from; null without one"`
 		Why      string  `json:"why" doc:"cancelled, branch_deleted or nothing_left"`
 	}
-	MergedData struct {
+	mergedData struct {
 		HeadSHA  string    `json:"head_sha" doc:"the head that was merged"`
 		MergeSHA string    `json:"merge_sha" doc:"the commit of the merge"`
 		MergedAt time.Time `json:"merged_at" doc:"when it was merged"`
@@ -101,6 +101,9 @@ type (
 		Reason   string `json:"reason" doc:"why it is worth more rounds, in the words of the caller"`
 	}
 )
+
+// MergedData is what pr.merged says. The document of the API shows it where it stands, and as no type of its own.
+type MergedData = mergedData
 
 // The events of a pull request.
 var (

@@ -1,8 +1,7 @@
 // Package record is the row of a pull request, and the rows of what is asked, ordered and said about
 // it: their statements, their lock and their setters, the words in their columns, and the events and
 // signals about them. It is at the bottom of the packages of pull requests, and alone writes their
-// tables. It decides nothing: package moves says what happens next, package merge and package babysit do it,
-// and package pull brings the three together.
+// tables. It decides nothing: package moves says what happens next, and package pull does it.
 //
 //   - record.go, need.go, unwanted.go: what a row says, and what sets it
 //   - action.go, order.go, review.go: questions, orders, and what people say

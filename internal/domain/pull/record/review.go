@@ -8,6 +8,7 @@ const (
 	ReviewSuperseded = "superseded" // its author has given another one
 )
 
+// Reasons why a review at a host does not count.
 const (
 	CountsYes  = "yes"
 	NotAllowed = "no_permission" // at the host, or of a role here
