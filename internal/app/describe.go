@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/domain/ask"
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/notification"
-	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/service"
 	"yardmaster/internal/domain/session"
@@ -191,7 +191,7 @@ func hooks() openapi.Hooks {
 		h := openapi.Hook{Name: name, Data: reflect.TypeFor[webhook.Notice]()}
 		switch name {
 		case webhook.PullMerged:
-			h.Doc, h.Data = "A pull request was merged that is the work of an agent, or was looked after by agents.", pull.MergedEvent.Data()
+			h.Doc, h.Data = "A pull request was merged that is the work of an agent, or was looked after by agents.", record.MergedEvent.Data()
 		case webhook.IssueEscalated:
 			h.Doc, h.Data = "A person is asked about an issue of a code host.", issue.EscalatedEvent.Data()
 		case webhook.IssueHandoff:

@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/domain/repo"
@@ -69,9 +70,9 @@ func (a *App) subscribe(p wired) {
 	mergequeue.HeadRejected.On(a.db, flow.RejectHead(p.pull))
 	ci.BaseBroke.On(a.db, flow.RaiseBroken)
 	ci.BaseHealed.On(a.db, flow.ResolveBroken)
-	pull.TaskUnneeded.On(a.db, flow.StopTask(p.task))
-	pull.RoundsSpent.On(a.db, flow.RaiseTrouble)
-	pull.SeenTo.On(a.db, flow.ResolveTrouble)
+	record.TaskUnneeded.On(a.db, flow.StopTask(p.task))
+	record.RoundsSpent.On(a.db, flow.RaiseTrouble)
+	record.SeenTo.On(a.db, flow.ResolveTrouble)
 	repo.Installed.On(a.db, flow.SweepReachable)
 	repo.Installed.On(a.db, p.issue.Walk)
 	repo.Installed.On(a.db, flow.RetryRepo(p.pull.RetryNow))
@@ -86,11 +87,11 @@ func (a *App) subscribe(p wired) {
 	intent.LineMoved.On(a.db, p.intent.FollowLine)
 	intent.GivenUp.On(a.db, a.grants(p.parts).Raise)
 	tracker.GivenUp.On(a.db, flow.RaiseUntracked)
-	pull.SeenTo.On(a.db, flow.EndReviews(p.review))
+	record.SeenTo.On(a.db, flow.EndReviews(p.review))
 	pull.RequestsAnswered.On(a.db, flow.ResolveAnswered(p.talk))
 	review.PostingEnded.On(a.db, p.pull.ReviewPosted)
 	pull.HeadKnown.On(a.db, flow.BeginReview(p.review))
-	pull.MergeTried.On(a.db, p.approval.Tried)
+	record.MergeTried.On(a.db, p.approval.Tried)
 	run.AskFiled.On(a.db, flow.FileOfRun(p.ask))
 	run.ActionProposed.On(a.db, flow.AskForAction(p.pull))
 	run.PageProposed.On(a.db, flow.ProposePages(p.kb))

@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/session"
@@ -35,9 +36,9 @@ func topics(p wired) []stream.Topic {
 			func(b blocker.Streamed) string { return b.ID }, func(b blocker.Streamed) []string { return []string{b.Repo} })},
 		{Topic: escalation.Topic, In: newestIn(escalation.NewestIn), Rows: stream.RepoRows(escalation.Rows,
 			func(e escalation.Escalation) string { return e.ID }, func(e escalation.Escalation) []string { return repoOf(e.Repo) })},
-		{Topic: pull.Topic, In: newestIn(pull.NewestIn), Marks: pull.Marks{}, Rows: stream.RepoRows(p.pull.Rows,
+		{Topic: record.Topic, In: newestIn(pull.NewestIn), Marks: pull.Marks{}, Rows: stream.RepoRows(p.pull.Rows,
 			func(r pull.Request) string { return r.ID }, func(r pull.Request) []string { return []string{r.Repo} })},
-		{Topic: pull.ApprovalTopic, In: newestIn(pull.NewestApprovalsIn), Marks: pull.QuestionMarks{},
+		{Topic: record.ApprovalTopic, In: newestIn(pull.NewestApprovalsIn), Marks: pull.QuestionMarks{},
 			Rows: stream.RepoRows(p.pull.Approvals,
 				func(a pull.Approval) string { return a.ID }, func(a pull.Approval) []string { return []string{a.Repo} })},
 		{Topic: ci.Topic, In: newestIn(ci.NewestIn), Rows: stream.RepoRows(ci.Rows,

@@ -8,7 +8,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
-	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // requestRow is what a person requests of a pull request.
@@ -58,7 +58,7 @@ func (m *walk) requestChanges() {
 // requested are the requests about a pull request that stand.
 func (s *pullState) requested(prID string) (n int) {
 	for _, r := range s.requests {
-		if r.PRID == prID && r.State == pull.ReviewObjects {
+		if r.PRID == prID && r.State == record.ReviewObjects {
 			n++
 		}
 	}
@@ -76,7 +76,7 @@ func (m *walk) takeRequestBack() {
 // takeYesBack takes back what a person has ordered, unless the host was told of it.
 func (m *walk) takeYesBack() {
 	var ordered []*pullRow
-	for _, pr := range m.was.pullsWith(pull.ActionApproved) {
+	for _, pr := range m.was.pullsWith(record.ActionApproved) {
 		if a := m.was.openAction(pr.ID); a.DecidedBy != nil && *a.DecidedBy != "policy" {
 			ordered = append(ordered, pr)
 		}
@@ -130,7 +130,7 @@ func (m *walk) oweRequests(was, now *state) {
 		}
 	}
 	for _, r := range now.requests {
-		if before[r.ID].State == pull.ReviewObjects && r.State != pull.ReviewObjects && !anew[r.PRID] {
+		if before[r.ID].State == record.ReviewObjects && r.State != record.ReviewObjects && !anew[r.PRID] {
 			m.owe("pr.request_withdrawn", r.PRID)
 			m.seen["request "+r.State]++
 		}

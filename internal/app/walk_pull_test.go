@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
@@ -36,7 +37,7 @@ func (m *walk) hostRepo(repoID string) codehost.Repo {
 	return builtIn(m.account, repoNames[slices.Index(m.repos, repoID)])
 }
 
-func (pr *pullRow) open() bool { return pr.State == pull.Open }
+func (pr *pullRow) open() bool { return pr.State == record.Open }
 
 // pickPull is one of some pull requests.
 func (m *walk) pickPull(of func(*pullRow) bool) *pullRow {
@@ -197,7 +198,7 @@ func (m *walk) repaired(a *attempt) {
 // decide says something about a head: the one that there is, as a rule.
 func (m *walk) decide() {
 	pr := m.anyPull()
-	if asked := m.was.pullsWith(pull.ActionPending); len(asked) > 0 && rapid.Bool().Draw(m.r, "asked") {
+	if asked := m.was.pullsWith(record.ActionPending); len(asked) > 0 && rapid.Bool().Draw(m.r, "asked") {
 		pr = one(m, asked, "question")
 	}
 	verb := one(m, []string{"approve-pending", "merge", "skip-pending", "ask-again"}, "verb")
@@ -214,7 +215,7 @@ func (m *walk) decide() {
 	statuses, outs := m.both("POST", "/v1/prs/"+pr.ID+"/"+verb, body)
 	unread := waitsFor(a, m.now()) && a.Guarded && !names && verb != "skip-pending" &&
 		verb != "ask-again" // nobody says yes to what is protected without naming the question
-	green := pr.Checks == pull.ChecksNone || pr.Checks == pull.ChecksPassed
+	green := pr.Checks == record.ChecksNone || pr.Checks == record.ChecksPassed
 	waits := waitsFor(a, m.now())
 	did := 0
 	for i, status := range statuses {
@@ -239,7 +240,7 @@ func (m *walk) decide() {
 	}
 	if want == 2 && did == 1 { // the first has brought up a question that names more
 		now := m.read()
-		if b := now.openAction(pr.ID); b != nil && (a == nil || b.ID != a.ID) && b.State == pull.ActionPending && b.Guarded {
+		if b := now.openAction(pr.ID); b != nil && (a == nil || b.ID != a.ID) && b.State == record.ActionPending && b.Guarded {
 			want = 1
 		}
 	}
@@ -251,7 +252,7 @@ func (m *walk) decide() {
 
 // waitsFor tells whether an action is a question that waits for an answer.
 func waitsFor(a *actionRow, now time.Time) bool {
-	return a != nil && a.State == pull.ActionPending && now.Before(a.ExpiresAt)
+	return a != nil && a.State == record.ActionPending && now.Before(a.ExpiresAt)
 }
 
 func (m *walk) rearm() {
@@ -279,7 +280,7 @@ func (m *walk) obligeOf(pr *pullRow) {
 	switch {
 	case need["capability"] == nil: // it ends elsewhere
 		return
-	case pr.Needs == pull.NeedsEnable:
+	case pr.Needs == record.NeedsEnable:
 		m.turnRepo(pr.RepoID, true)
 		return
 	}
@@ -370,7 +371,7 @@ func (m *walk) passBoth() {
 
 // passAndCancel has a task cancelled while its pull request is merged, perhaps.
 func (m *walk) passAndCancel() {
-	ordered := m.was.pullsWith(pull.ActionApproved)
+	ordered := m.was.pullsWith(record.ActionApproved)
 	if len(ordered) == 0 {
 		panic(idle{})
 	}
@@ -385,7 +386,7 @@ func (m *walk) passAndCancel() {
 
 // passBadly is a pass during which something happens to a merge.
 func (m *walk) passBadly() {
-	ordered := m.was.pullsWith(pull.ActionApproved)
+	ordered := m.was.pullsWith(record.ActionApproved)
 	if len(ordered) == 0 {
 		panic(idle{})
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/task"
 )
 
@@ -12,7 +12,7 @@ import (
 func (m *walk) checkPulls(was, now *state) {
 	open := map[string]int{}
 	for i := range now.actions {
-		if a := &now.actions[i]; a.State == pull.ActionPending || a.State == pull.ActionApproved {
+		if a := &now.actions[i]; a.State == record.ActionPending || a.State == record.ActionApproved {
 			open[a.PRID]++
 		}
 	}
@@ -33,16 +33,16 @@ func (m *walk) checkPulls(was, now *state) {
 // checkLife holds a pull request against what it was, and the code host.
 func (m *walk) checkLife(was, now *state, pr *pullRow) {
 	before := was.pull(pr.ID)
-	back := before.State == pull.Closed && before.ClosedWhy != pull.ClosedCancelled && pr.open()
-	if before.State != "" && before.State != pull.Open && before.State != pr.State && !back {
+	back := before.State == record.Closed && before.ClosedWhy != record.ClosedCancelled && pr.open()
+	if before.State != "" && before.State != record.Open && before.State != pr.State && !back {
 		m.fail("%+v was %+v", pr, before)
 	}
-	kept := []string{"", pull.NeedsMerge, pull.NeedsRearm, pull.NeedsEnable, pull.NeedsBaseBranch}
+	kept := []string{"", record.NeedsMerge, record.NeedsRearm, record.NeedsEnable, record.NeedsBaseBranch}
 	if !pr.open() && pr.Needs != "" || pr.AbandonedAt != nil && !slices.Contains(kept, pr.Needs) {
 		m.fail("nobody has to do anything about %+v", pr)
 	}
-	if (pr.State == pull.Merged) != (pr.MergeSHA != nil) || (pr.State == pull.Closed) != (pr.ClosedWhy != "") ||
-		(pr.Babysit == pull.BabysitDone) != (pr.State == pull.Merged) {
+	if (pr.State == record.Merged) != (pr.MergeSHA != nil) || (pr.State == record.Closed) != (pr.ClosedWhy != "") ||
+		(pr.Babysit == record.BabysitDone) != (pr.State == record.Merged) {
 		m.fail("%+v", pr)
 	}
 	r := m.hostRepo(pr.RepoID)
@@ -54,11 +54,11 @@ func (m *walk) checkLife(was, now *state, pr *pullRow) {
 	if before.open() && before.AbandonedAt == nil && pr.AbandonedAt != nil {
 		// It may be done, and what the host said of it be lost.
 		a := was.openAction(pr.ID)
-		if a != nil && a.State == pull.ActionApproved && a.Called || slices.Contains(m.forge.mergedHeads(r), pr.HeadSHA) {
+		if a != nil && a.State == record.ActionApproved && a.Called || slices.Contains(m.forge.mergedHeads(r), pr.HeadSHA) {
 			m.midway[pr.ID] = true
 		}
 	}
-	if pr.State == pull.Merged && pr.AbandonedAt != nil && slices.Contains(m.forge.mergedHeads(r), pr.HeadSHA) && !m.midway[pr.ID] &&
+	if pr.State == record.Merged && pr.AbandonedAt != nil && slices.Contains(m.forge.mergedHeads(r), pr.HeadSHA) && !m.midway[pr.ID] &&
 		!m.race[pr.ID] {
 		m.fail("%+v was merged after its task was cancelled", pr)
 	}
@@ -71,11 +71,11 @@ func (m *walk) checkOrders(was, now *state) {
 		pr := now.pull(a.PRID)
 		r := m.hostRepo(pr.RepoID)
 		switch {
-		case a.State == pull.ActionApplied && a.HeadSHA != pr.HeadSHA:
+		case a.State == record.ActionApplied && a.HeadSHA != pr.HeadSHA:
 			m.fail("%+v was applied, and %+v shows another head", a, pr)
-		case a.State == pull.ActionApplied && (m.forge.landed(r, a.HeadSHA) == "" || pr.State != pull.Merged || a.DecidedBy == nil):
+		case a.State == record.ActionApplied && (m.forge.landed(r, a.HeadSHA) == "" || pr.State != record.Merged || a.DecidedBy == nil):
 			m.fail("%+v of %+v was applied", a, pr)
-		case (a.State == pull.ActionPending || a.State == pull.ActionApproved) && a.HeadSHA != pr.HeadSHA:
+		case (a.State == record.ActionPending || a.State == record.ActionApproved) && a.HeadSHA != pr.HeadSHA:
 			m.fail("%+v is of another head than %+v", a, pr)
 		}
 	}
@@ -90,7 +90,7 @@ func (m *walk) checkOrders(was, now *state) {
 
 // reviewed are the needs of which a task says that it awaits a review. One whose
 // rounds are spent may be green or not.
-var reviewed = []string{pull.NeedsDecision, pull.NeedsAgain, pull.NeedsExpired, pull.NeedsMerge}
+var reviewed = []string{record.NeedsDecision, record.NeedsAgain, record.NeedsExpired, record.NeedsMerge}
 
 // checkWithTask holds a task against its pull request.
 func (m *walk) checkWithTask(now *state, t taskRow) {
@@ -103,7 +103,7 @@ func (m *walk) checkWithTask(now *state, t taskRow) {
 	}
 	pr := now.pull(*t.PRID)
 	a := now.openAction(pr.ID)
-	ordered := a != nil && a.State == pull.ActionApproved
+	ordered := a != nil && a.State == record.ActionApproved
 	switch {
 	case !pr.open() || *pr.TaskID != t.ID || pr.AbandonedAt != nil:
 		m.fail("task %+v with %+v", t, pr)
@@ -111,7 +111,7 @@ func (m *walk) checkWithTask(now *state, t taskRow) {
 		m.fail("task %+v with %+v and %+v", t, pr, a)
 	case slices.Contains(reviewed, pr.Needs) && t.Status != task.AwaitingReview:
 		m.fail("task %+v with %+v and %+v", t, pr, a)
-	case pr.Needs == pull.NeedsDecision && (a == nil || a.State != pull.ActionPending):
+	case pr.Needs == record.NeedsDecision && (a == nil || a.State != record.ActionPending):
 		m.fail("%+v with %+v", pr, a)
 	}
 }
@@ -125,7 +125,7 @@ func (m *walk) owePulls(was, now *state) {
 	for i := range now.pulls {
 		pr := &now.pulls[i]
 		before := was.pull(pr.ID)
-		back := before.State == pull.Closed && pr.open()
+		back := before.State == record.Closed && pr.open()
 		switch {
 		case before.ID == "":
 			m.owe("pr.opened", pr.ID)
@@ -149,20 +149,20 @@ func (m *walk) owePulls(was, now *state) {
 		before, known := acted[a.ID]
 		m.oweCarried(&before, a)
 		is := a.State
-		if is == pull.ActionApplied || is == pull.ActionFailed {
-			is = pull.ActionApproved // it was, before
+		if is == record.ActionApplied || is == record.ActionFailed {
+			is = record.ActionApproved // it was, before
 		}
 		switch {
-		case !known && a.DecidedBy != nil && *a.DecidedBy != "policy" && (is == pull.ActionApproved || is == pull.ActionStale):
+		case !known && a.DecidedBy != nil && *a.DecidedBy != "policy" && (is == record.ActionApproved || is == record.ActionStale):
 			m.owe("approval.approved", a.ID)
 		case !known:
 			m.owe("approval.asked", a.ID)
-		case before.State == pull.ActionPending && is != pull.ActionPending && is != pull.ActionStale:
+		case before.State == record.ActionPending && is != record.ActionPending && is != record.ActionStale:
 			m.owe("approval."+is, a.ID)
-		case before.State == pull.ActionPending && is == pull.ActionStale && a.DecidedBy != nil:
+		case before.State == record.ActionPending && is == record.ActionStale && a.DecidedBy != nil:
 			m.owe("approval.approved", a.ID) // and a question that names more took its place
 		}
-		if a.State == pull.ActionFailed && before.State != pull.ActionFailed {
+		if a.State == record.ActionFailed && before.State != record.ActionFailed {
 			m.owe("pr.merge_failed", a.PRID)
 		}
 	}
@@ -196,7 +196,7 @@ func (m *walk) oweReturns(rows []link) {
 	closed := map[string]bool{}
 	for _, l := range rows {
 		switch {
-		case l.Kind == "pr.closed" && strings.Contains(l.Data, `"why":"`+pull.ClosedEmpty+`"`):
+		case l.Kind == "pr.closed" && strings.Contains(l.Data, `"why":"`+record.ClosedEmpty+`"`):
 			closed[l.Object] = true
 		case l.Kind == "pr.reopened" && closed[l.Object] && !slices.Contains(m.expected, "pr.reopened "+l.Object):
 			m.owe("pr.closed", l.Object)
@@ -234,7 +234,7 @@ func (m *walk) toldOfPull(l link) bool {
 func (m *walk) headsTold(was, now *state) {
 	for i := range now.pulls {
 		pr := &now.pulls[i]
-		if before := was.pull(pr.ID); before.ID != "" && before.HeadSHA != pr.HeadSHA && pr.State != pull.Merged &&
+		if before := was.pull(pr.ID); before.ID != "" && before.HeadSHA != pr.HeadSHA && pr.State != record.Merged &&
 			!strings.Contains(m.headTold[pr.ID], pr.HeadSHA) {
 			m.fail("%+v was %+v, and the audit trail says %s", pr, before, m.headTold[pr.ID])
 		}
@@ -255,7 +255,7 @@ func (m *walk) rested() {
 	for i := range now.pulls {
 		pr := &now.pulls[i]
 		a := now.openAction(pr.ID)
-		ordered := a != nil && a.State == pull.ActionApproved
+		ordered := a != nil && a.State == record.ActionApproved
 		r := m.hostRepo(pr.RepoID)
 		if ordered || !pr.open() {
 			continue
@@ -280,7 +280,7 @@ func (m *walk) underWay(now *state, pr *pullRow) bool {
 	if m.disabled[pr.RepoID] {
 		return true
 	}
-	if pr.Checks == pull.ChecksPending {
+	if pr.Checks == record.ChecksPending {
 		return slices.ContainsFunc(now.checks, func(c checkRow) bool {
 			return c.PRID == pr.ID && c.SHA == pr.HeadSHA && c.FinishedAt == nil && !now.tasks[c.TaskID].Status.Terminal()
 		})
@@ -288,7 +288,7 @@ func (m *walk) underWay(now *state, pr *pullRow) bool {
 	if pr.BabysitTask != nil {
 		return !now.tasks[*pr.BabysitTask].Status.Terminal()
 	}
-	return pr.Babysit == pull.BabysitWatching && (pr.Checks == pull.ChecksFailed || pr.Mergeable == "conflict" || pr.Remarks > 0)
+	return pr.Babysit == record.BabysitWatching && (pr.Checks == record.ChecksFailed || pr.Mergeable == "conflict" || pr.Remarks > 0)
 }
 
 // behindPulls wants the tasks that wait, at any remove, for one whose pull
@@ -319,7 +319,7 @@ func (m *walk) behindPulls(rows []any) {
 			if !slices.ContainsFunc(row["holds"].([]any), func(h any) bool {
 				hold := h.(map[string]any)
 				return hold["reason"] == task.HoldPerson &&
-					strings.Contains(hold["clears_when"].(string), pull.ClearsWhen(pr.Needs, pr.Findings))
+					strings.Contains(hold["clears_when"].(string), record.ClearsWhen(pr.Needs, pr.Findings))
 			}) {
 				m.fail("task %s waits for %+v, and says %v", taskID, pr, row["holds"])
 			}

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"yardmaster/internal/codehost"
-	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // tell has a node note that branches were pushed. What is not told is found
@@ -93,7 +93,7 @@ func (m *walk) deleteBranch() {
 // restoreBranch pushes a branch again that is gone.
 func (m *walk) restoreBranch() {
 	pr := m.pickPull(func(pr *pullRow) bool {
-		return m.forge.at(m.hostRepo(pr.RepoID), pr.HeadRef) == "" && pr.State != pull.Merged
+		return m.forge.at(m.hostRepo(pr.RepoID), pr.HeadRef) == "" && pr.State != record.Merged
 	})
 	r := m.hostRepo(pr.RepoID)
 	if rapid.Bool().Draw(m.r, "as it was") {
@@ -106,7 +106,7 @@ func (m *walk) restoreBranch() {
 
 // letExpire lets two weeks pass in which nobody answers.
 func (m *walk) letExpire() {
-	if len(m.was.pullsWith(pull.ActionPending)) == 0 {
+	if len(m.was.pullsWith(record.ActionPending)) == 0 {
 		panic(idle{})
 	}
 	m.elapse(14*24*time.Hour + time.Second)

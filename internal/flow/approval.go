@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/domain/approval"
 	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/event"
 )
 
@@ -14,9 +15,9 @@ import (
 type Questions struct{ Pulls *pull.Service }
 
 var questionStates = map[string]approval.State{
-	pull.ActionPending: approval.Pending, pull.ActionApproved: approval.Decided, pull.ActionApplied: approval.Decided,
-	pull.ActionFailed: approval.Decided, pull.ActionSkipped: approval.Declined, pull.ActionStale: approval.Stale,
-	pull.ActionExpired: approval.Lapsed,
+	record.ActionPending: approval.Pending, record.ActionApproved: approval.Decided, record.ActionApplied: approval.Decided,
+	record.ActionFailed: approval.Decided, record.ActionSkipped: approval.Declined, record.ActionStale: approval.Stale,
+	record.ActionExpired: approval.Lapsed,
 }
 
 // ByID answers a question of tx.Account.
@@ -86,7 +87,7 @@ func (w ApprovalWishes) Mailed(tx *db.Tx, userID string) (out approval.Wish, err
 // MailQuestions has people written to about each question that is asked.
 func MailQuestions(approvals *approval.Service) event.Consumer {
 	return event.Consumer{
-		Name: "approval.mail", Kinds: []event.Any{pull.AskedEvent},
+		Name: "approval.mail", Kinds: []event.Any{record.AskedEvent},
 		Handle: func(tx *db.Tx, e event.Recorded) error { return approvals.Ask(tx, e.Object) },
 	}
 }

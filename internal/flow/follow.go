@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
@@ -15,8 +16,8 @@ import (
 
 // FollowPulls has tasks move with their pull requests.
 func FollowPulls(d *db.DB, tasks *task.Service) {
-	for signal, move := range map[event.Signal[pull.Progress]]func(*db.Tx, *task.Row, pull.Progress) error{
-		pull.TaskAwaits: func(tx *db.Tx, t *task.Row, p pull.Progress) error {
+	for signal, move := range map[event.Signal[record.Progress]]func(*db.Tx, *task.Row, record.Progress) error{
+		record.TaskAwaits: func(tx *db.Tx, t *task.Row, p record.Progress) error {
 			if t.Status == task.AwaitingCI {
 				if err := tasks.SetStuck(tx, t, false); err != nil { // a new head is a new chance
 					return err
@@ -27,7 +28,7 @@ func FollowPulls(d *db.DB, tasks *task.Service) {
 			}
 			return tasks.ToAwaitingCI(tx, t, p.PRID)
 		},
-		pull.TaskAwaitsReview: func(tx *db.Tx, t *task.Row, _ pull.Progress) error {
+		record.TaskAwaitsReview: func(tx *db.Tx, t *task.Row, _ record.Progress) error {
 			if t.Status == task.AwaitingReview {
 				return tasks.SetStuck(tx, t, false)
 			}
@@ -36,32 +37,32 @@ func FollowPulls(d *db.DB, tasks *task.Service) {
 			}
 			return tasks.ToAwaitingReview(tx, t)
 		},
-		pull.TaskMergeable: func(tx *db.Tx, t *task.Row, _ pull.Progress) error {
+		record.TaskMergeable: func(tx *db.Tx, t *task.Row, _ record.Progress) error {
 			if !task.Allowed(t.Status, task.Mergeable) {
 				return nil
 			}
 			return tasks.ToMergeable(tx, t)
 		},
-		pull.TaskMerged: func(tx *db.Tx, t *task.Row, _ pull.Progress) error {
+		record.TaskMerged: func(tx *db.Tx, t *task.Row, _ record.Progress) error {
 			if !task.Allowed(t.Status, task.Merged) {
 				return nil
 			}
 			return tasks.Merged(tx, t)
 		},
-		pull.TaskClosed: func(tx *db.Tx, t *task.Row, p pull.Progress) error {
+		record.TaskClosed: func(tx *db.Tx, t *task.Row, p record.Progress) error {
 			if !t.Status.Shipped() || t.Status.Terminal() {
 				return nil // it goes on without, or has ended
 			}
 			return tasks.Fail(tx, t, task.PRClosed, p.Why)
 		},
-		pull.TaskStuck: func(tx *db.Tx, t *task.Row, p pull.Progress) error {
+		record.TaskStuck: func(tx *db.Tx, t *task.Row, p record.Progress) error {
 			if t.Status.Terminal() {
 				return nil
 			}
 			return tasks.Stick(tx, t, p.FailureKind, p.Why)
 		},
 	} {
-		signal.On(d, func(tx *db.Tx, p pull.Progress) error {
+		signal.On(d, func(tx *db.Tx, p record.Progress) error {
 			return withTask(tx, p.TaskID, func(t *task.Row) error { return move(tx, t, p) })
 		})
 	}
@@ -124,7 +125,7 @@ func FollowBase(checks *ci.Service) func(*db.Tx, event.Event[repo.Push]) error {
 // RaiseBroken asks a person to see to a base that fails as pull requests to it fail.
 func RaiseBroken(tx *db.Tx, b ci.Broken) error {
 	_, err := escalation.Raise(tx, escalation.Draft{
-		RepoID: &b.RepoID, Category: pull.NeedsBase, Title: brokenTitle(b.BaseRef), Reason: pull.NeedsBase,
+		RepoID: &b.RepoID, Category: record.NeedsBase, Title: brokenTitle(b.BaseRef), Reason: record.NeedsBase,
 		Body: "The job " + b.Job + " fails at " + b.BaseRef + ", and in the same way at pull requests to it, which wait.\n\n" +
 			strings.Join(b.Prints, "\n"),
 	})
@@ -136,7 +137,7 @@ func brokenTitle(base string) string { return base + " fails its checks" }
 // ResolveBroken resolves what people were asked about a base that passes its checks again.
 func ResolveBroken(tx *db.Tx, h ci.Healed) error {
 	return escalation.ResolveOfRepo(tx, escalation.About{
-		RepoID: h.RepoID, Category: pull.NeedsBase, Title: brokenTitle(h.BaseRef), Note: h.BaseRef + " passes its checks again.",
+		RepoID: h.RepoID, Category: record.NeedsBase, Title: brokenTitle(h.BaseRef), Note: h.BaseRef + " passes its checks again.",
 	})
 }
 
@@ -183,7 +184,7 @@ func StopTask(tasks *task.Service) func(*db.Tx, string) error {
 }
 
 // RaiseTrouble asks a person to look at a pull request.
-func RaiseTrouble(tx *db.Tx, about pull.Trouble) error {
+func RaiseTrouble(tx *db.Tx, about record.Trouble) error {
 	_, err := escalation.Raise(tx, escalation.Draft{
 		RepoID: &about.RepoID, Category: about.Category, Title: about.Title, Body: about.Body, Reason: about.Reason,
 		PRID: &about.PRID, TaskID: about.TaskID, URL: &about.URL,
@@ -193,7 +194,7 @@ func RaiseTrouble(tx *db.Tx, about pull.Trouble) error {
 
 // ResolveTrouble resolves what a person was asked about a pull request that
 // needs none any more.
-func ResolveTrouble(tx *db.Tx, n pull.Note) error {
+func ResolveTrouble(tx *db.Tx, n record.Note) error {
 	return escalation.ResolveOfPull(tx, n.PRID, n.Text)
 }
 

@@ -25,6 +25,7 @@ import (
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
@@ -325,11 +326,11 @@ func TestTwoHostsBesideEachOther(t *testing.T) {
 		y.pulls.Pass(t.Context())
 		duetest.Pass(t.Context(), t, y.pulls.Due)
 		y.call("rival", "GET", "/v1/prs/"+prs["rival"], "", &got)
-		if got.State != pull.Merged || got.MergeSHA == nil || *got.MergeSHA != y.main(there) {
+		if got.State != record.Merged || got.MergeSHA == nil || *got.MergeSHA != y.main(there) {
 			t.Errorf("the merge at %s: %+v, main is at %s", there, got, y.main(there))
 		}
 		y.call("acme", "GET", "/v1/prs/"+prs["acme"], "", &got)
-		if got.State != pull.Open || y.main(here) != bases["acme"] {
+		if got.State != record.Open || y.main(here) != bases["acme"] {
 			t.Errorf("at %s, where nothing was merged: %+v, main is at %s", here, got, y.main(here))
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/plan"
-	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/domain/tracker"
@@ -172,7 +172,7 @@ func closeIssue(tx *db.Tx, issues *issue.Service, askID string, byPeople bool, t
 	if len(prs) == 0 {
 		return nil
 	}
-	found, err := pull.Briefs(tx, prs)
+	found, err := record.Briefs(tx, prs)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
 )
@@ -45,7 +46,7 @@ type MergeOrders struct{}
 
 // Standing answers those of the orders that stand.
 func (MergeOrders) Standing(tx *db.Tx, ids []string) (map[string]mergequeue.Order, error) {
-	orders, err := pull.StandingOrders(tx, ids)
+	orders, err := record.StandingOrders(tx, ids)
 	out := make(map[string]mergequeue.Order, len(orders))
 	for orderID, o := range orders {
 		out[orderID] = mergequeue.Order{HeadSHA: o.HeadSHA, BaseRef: o.BaseRef}

@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/push"
 	"yardmaster/internal/domain/quota"
 	"yardmaster/internal/domain/repo"
@@ -74,8 +75,8 @@ const (
 )
 
 var rules = []rule{
-	{[]event.Any{pull.AskedEvent}, Notify.asked},
-	{[]event.Any{pull.RequestedEvent}, Notify.requested},
+	{[]event.Any{record.AskedEvent}, Notify.asked},
+	{[]event.Any{record.RequestedEvent}, Notify.requested},
 	{[]event.Any{talk.CommentedEvent}, Notify.commented},
 	{[]event.Any{blocker.DeclaredEvent}, Notify.blocked},
 	{[]event.Any{escalation.RaisedEvent}, Notify.escalated},
@@ -96,7 +97,7 @@ var rules = []rule{
 }
 
 var reliefs = []relief{
-	{pull.QuestionsEnded, notification.Approval, nounPull},
+	{record.QuestionsEnded, notification.Approval, nounPull},
 	{blocker.Ended, notification.Blocker, nounBlocker},
 	{[]event.Any{escalation.ResolvedEvent}, notification.Escalation, nounEscalation},
 	{task.Resumed, notification.TaskFailed, nounTask},
@@ -187,7 +188,7 @@ func (n Notify) relieved(tx *db.Tx, noun string, e event.Recorded) (subject stri
 // orders, and what was decided meanwhile, waits for nobody.
 func (n Notify) asked(tx *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {
 	q, ok, err := n.Pulls.QuestionByID(tx, e.Object)
-	if err != nil || !ok || q.State != pull.ActionPending {
+	if err != nil || !ok || q.State != record.ActionPending {
 		return out, false, err
 	}
 	t, _, err := workOf(tx, q.PRID)

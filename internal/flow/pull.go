@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
 	"yardmaster/internal/domain/task"
@@ -35,7 +36,7 @@ func (Pulls) IsOpen(tx *db.Tx, prID string) (bool, error) { return pull.IsOpen(t
 // Shown returns the pull requests of tx.Account among prIDs as plans show them, by
 // id.
 func (Pulls) Shown(tx *db.Tx, prIDs []string) (map[string]plan.PR, error) {
-	briefs, err := pull.Briefs(tx, prIDs)
+	briefs, err := record.Briefs(tx, prIDs)
 	out := make(map[string]plan.PR, len(briefs))
 	for prID, b := range briefs {
 		out[prID] = plan.PR{ID: b.ID, Number: b.Number, Title: b.Title, URL: b.URL, State: b.State}

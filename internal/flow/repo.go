@@ -4,7 +4,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/kb"
 	"yardmaster/internal/domain/provenance"
-	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 )
@@ -13,7 +13,7 @@ import (
 // in it: the merge may have changed the file without a push.
 func RefreshMerged(repos *repo.Service) event.Consumer {
 	return event.Consumer{
-		Name: "repo.refresh_merged", Kinds: []event.Any{pull.MergedEvent},
+		Name: "repo.refresh_merged", Kinds: []event.Any{record.MergedEvent},
 		Handle: func(tx *db.Tx, e event.Recorded) error {
 			if e.RepoID == nil {
 				return nil
@@ -27,7 +27,7 @@ func RefreshMerged(repos *repo.Service) event.Consumer {
 // merge that the server makes is no push.
 func CompareMerged(pages *kb.Service) event.Consumer {
 	return event.Consumer{
-		Name: "kb.compare_merged", Kinds: []event.Any{pull.MergedEvent},
+		Name: "kb.compare_merged", Kinds: []event.Any{record.MergedEvent},
 		Handle: func(tx *db.Tx, e event.Recorded) error {
 			if e.RepoID == nil {
 				return nil
@@ -40,9 +40,9 @@ func CompareMerged(pages *kb.Service) event.Consumer {
 // SignMerged has what each merge came of signed.
 func SignMerged(proofs *provenance.Service) event.Consumer {
 	return event.Consumer{
-		Name: "provenance.sign_merged", Kinds: []event.Any{pull.MergedEvent},
+		Name: "provenance.sign_merged", Kinds: []event.Any{record.MergedEvent},
 		Handle: func(tx *db.Tx, e event.Recorded) error {
-			data, err := pull.MergedEvent.Decode(e)
+			data, err := record.MergedEvent.Decode(e)
 			if err != nil || e.RepoID == nil || data.MergeSHA == "" {
 				return err
 			}

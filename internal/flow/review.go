@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/domain/modelkey"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/review"
 	"yardmaster/internal/domain/run"
@@ -44,7 +45,7 @@ func reviewPull(tx *db.Tx, prID string, locking bool) (review.Pull, bool, error)
 }
 
 // ofReview adds to a pull request what its task says.
-func ofReview(tx *db.Tx, f pull.Reviewable) (review.Pull, error) {
+func ofReview(tx *db.Tx, f record.Reviewable) (review.Pull, error) {
 	p := review.Pull{ID: f.ID, RepoID: f.RepoID, Number: f.Number, Title: f.Title, HeadRef: f.HeadRef, HeadSHA: f.HeadSHA,
 		BaseRef: f.BaseRef, MergeBase: f.MergeBase, Change: f.Change, Open: f.Open, Why: f.Why, Watched: f.Watched, TaskID: f.TaskID}
 	if f.TaskID == "" {
@@ -63,7 +64,7 @@ func ofReview(tx *db.Tx, f pull.Reviewable) (review.Pull, error) {
 
 // Titles reads number and title of pull requests of tx.Account, by id.
 func (ReviewPulls) Titles(tx *db.Tx, prIDs []string) (map[string]review.Title, error) {
-	briefs, err := pull.Briefs(tx, prIDs)
+	briefs, err := record.Briefs(tx, prIDs)
 	out := make(map[string]review.Title, len(briefs))
 	for id, b := range briefs {
 		out[id] = review.Title{Number: b.Number, Title: b.Title, URL: b.URL}
@@ -242,8 +243,8 @@ func BeginReview(reviews *review.Service) func(*db.Tx, pull.Head) error {
 }
 
 // EndReviews makes the findings of a pull request stale that is merged or closed.
-func EndReviews(reviews *review.Service) func(*db.Tx, pull.Note) error {
-	return func(tx *db.Tx, n pull.Note) error {
+func EndReviews(reviews *review.Service) func(*db.Tx, record.Note) error {
+	return func(tx *db.Tx, n record.Note) error {
 		if open, err := pull.IsOpen(tx, n.PRID); err != nil || open {
 			return err
 		}

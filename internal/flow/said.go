@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 )
 
@@ -78,7 +79,7 @@ func (h HostEvents) reviews(ctx context.Context, forge codehost.Forge, r repo.Re
 	for _, v := range all {
 		about := codehost.Happening{Repo: r.HostRepo(), Action: codehost.ActionSubmitted, By: v.Author, At: v.SubmittedAt}
 		switch {
-		case v.State == pull.ReviewDismissed:
+		case v.State == record.ReviewDismissed:
 			about.Action = codehost.ActionDismissed
 		case v.SubmittedAt.Before(since):
 			continue

@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/talk"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
@@ -58,7 +59,7 @@ func ResolveAnswered(t *talk.Service) func(*db.Tx, pull.Answered) error {
 // requested: whoever asked for the work hears that somebody requests changes of it, and who
 // else talks about it.
 func (n Notify) requested(tx *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {
-	data, err := pull.RequestedEvent.Decode(e)
+	data, err := record.RequestedEvent.Decode(e)
 	if err != nil {
 		return out, false, err
 	}
@@ -84,7 +85,7 @@ func (n Notify) commented(tx *db.Tx, e event.Recorded) (out notification.Notice,
 
 // talked is a notice about the conversation of a pull request, which the event is about.
 func (n Notify) talked(tx *db.Tx, e event.Recorded, title, text string) (out notification.Notice, ok bool, err error) {
-	briefs, err := pull.Briefs(tx, []string{e.Object})
+	briefs, err := record.Briefs(tx, []string{e.Object})
 	b, ok := briefs[e.Object]
 	if err != nil || !ok {
 		return out, false, err

@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/domain/issue"
 	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/webhook"
 	"yardmaster/internal/event"
 )
@@ -32,7 +33,7 @@ func (IssueWebhooks) TakesHandoff(tx *db.Tx, name string) (bool, issue.Obstacle,
 // the audited one.
 func TellWebhooks(hooks *webhook.Service) event.Consumer {
 	return event.Consumer{
-		Name: "webhook.send", Kinds: []event.Any{pull.MergedEvent, issue.EscalatedEvent, issue.HandoffEvent},
+		Name: "webhook.send", Kinds: []event.Any{record.MergedEvent, issue.EscalatedEvent, issue.HandoffEvent},
 		Handle: func(tx *db.Tx, e event.Recorded) error {
 			n := webhook.News{Type: e.Kind, Source: e.ID, At: e.At, Data: e.Data}
 			switch e.Kind {

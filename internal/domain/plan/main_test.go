@@ -25,6 +25,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/event"
@@ -88,7 +89,7 @@ func (f *fixture) IsOpen(_ *db.Tx, prID string) (bool, error) { return f.openPRs
 
 // Shown implements Pulls.
 func (f *fixture) Shown(tx *db.Tx, prIDs []string) (map[string]PR, error) {
-	briefs, err := pull.Briefs(tx, prIDs)
+	briefs, err := record.Briefs(tx, prIDs)
 	out := map[string]PR{}
 	for prID, b := range briefs {
 		out[prID] = PR{ID: b.ID, Number: b.Number, Title: b.Title, URL: b.URL, State: b.State}

@@ -3,7 +3,6 @@ package pull
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,20 +10,11 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
-)
-
-// Kinds of pending actions. A merge is asked for by the server itself, a push by a round
-// on the branch of a person, the others by agents.
-const (
-	KindMerge  = "merge"
-	KindClose  = "close"
-	KindPush   = "push"
-	KindReopen = "reopen"
-	KindLabel  = "label"
 )
 
 // Limits of what agents ask for, in bytes.
@@ -33,49 +23,9 @@ const (
 	MaxWhy   = 500
 )
 
-// Details are what an action that is no merge is about.
-type Details struct {
-	Label  string `json:"label,omitempty"`
-	Branch string `json:"branch,omitempty"` // on which the work of a round is
-	SHA    string `json:"sha,omitempty"`    // the commit to push
-	Why    string `json:"why,omitempty"`    // the reason that the agent gave
-	// Dropped is the task whose work a merge would bring to the base although it was dropped.
-	Dropped string `json:"dropped,omitempty"`
-}
-
 // Wish is something that an agent asks a person to do to a pull request.
 type Wish struct {
 	PRID, Kind, Label, Why string
-}
-
-// asked is the sentence that a person is asked.
-func (a actionRow) asked() string {
-	text := ""
-	switch d := a.Details.V; a.Kind {
-	case KindMerge:
-		var p *Protected
-		if a.Protected != nil {
-			p = &a.Protected.V
-		}
-		return p.question(d.Dropped)
-	case KindClose:
-		text = "Close this pull request without a merge?"
-	case KindReopen:
-		text = "Open this pull request again?"
-	case KindLabel:
-		text = fmt.Sprintf("Put the label %q on this pull request?", d.Label)
-	case KindPush:
-		return fmt.Sprintf("Push what an agent has done, commit %.12s, to the branch of this pull request?", d.SHA)
-	}
-	return text + " The agent says: " + a.Details.V.Why
-}
-
-// stateFor is the state of a pull request in which an action can be carried out.
-func stateFor(kind string) string {
-	if kind == KindReopen {
-		return Closed
-	}
-	return Open
 }
 
 // Wish asks a person for what an agent of tx.Account wishes. It fails with faults that
@@ -84,27 +34,28 @@ func (s *Service) Wish(tx *db.Tx, w Wish) error {
 	w.Why = strings.Join(strings.Fields(w.Why), " ")
 	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
 	switch {
-	case !slices.Contains([]string{KindClose, KindReopen, KindLabel}, w.Kind):
+	case !slices.Contains([]string{record.KindClose, record.KindReopen, record.KindLabel}, w.Kind):
 		return fault.Field("kind", "must be close, reopen or label")
-	case w.Kind == KindLabel && (strings.TrimSpace(w.Label) == "" || len(w.Label) > maxLabel || strings.ContainsFunc(w.Label, hidden)):
+	case w.Kind == record.KindLabel && (strings.TrimSpace(w.Label) == "" || len(w.Label) > maxLabel ||
+		strings.ContainsFunc(w.Label, hidden)):
 		return fault.Field("label", "must have 1 to 50 bytes that can be shown")
-	case w.Kind != KindLabel && w.Label != "":
+	case w.Kind != record.KindLabel && w.Label != "":
 		return fault.Field("label", "is for the kind label alone")
 	case w.Why == "" || len(w.Why) > MaxWhy || strings.ContainsFunc(w.Why, hidden):
 		return fault.Field("why", "must have 1 to 500 bytes that can be shown")
 	}
-	pr, ok, err := lock(tx, w.PRID)
+	pr, ok, err := record.Lock(tx, w.PRID)
 	switch {
 	case err != nil:
 		return err
 	case !ok:
 		return fault.Missing("pull request")
-	case pr.State != stateFor(w.Kind) || pr.ClosedWhy == ClosedCancelled || pr.AbandonedAt != nil:
+	case pr.State != record.StateFor(w.Kind) || pr.ClosedWhy == record.ClosedCancelled || pr.AbandonedAt != nil:
 		return fault.Reason("wrong_state", "The pull request is "+pr.State+".")
-	case w.Kind == KindLabel && slices.Contains(pr.Labels.V, w.Label):
+	case w.Kind == record.KindLabel && slices.Contains(pr.Labels.V, w.Label):
 		return fault.Reason("wrong_state", "The pull request has the label already.")
 	}
-	asked, err := s.ask(tx, pr, w.Kind, Details{Label: w.Label, Why: w.Why})
+	asked, err := s.ask(tx, pr, w.Kind, record.Details{Label: w.Label, Why: w.Why})
 	if err == nil && !asked {
 		err = fault.Reason("asked_already", "A person is asked that already.")
 	}
@@ -112,46 +63,47 @@ func (s *Service) Wish(tx *db.Tx, w Wish) error {
 }
 
 // ask puts a question that is not about a merge; false if it is open already.
-func (s *Service) ask(tx *db.Tx, pr *row, kind string, d Details) (bool, error) {
+func (s *Service) ask(tx *db.Tx, pr *record.Pull, kind string, d record.Details) (bool, error) {
 	actionID := id.New()
-	n, err := insertAction.Exec(tx, insertActionArgs{
-		ID: actionID, AccountID: tx.Account, PRID: pr.ID, Kind: kind, HeadSHA: pr.HeadSHA, State: ActionPending, RequestedAt: tx.Micros(),
-		ExpiresAt: db.Micros(tx.Now.Add(askFor)), Details: db.JSON[Details]{V: d},
+	n, err := record.InsertAction.Exec(tx, record.InsertActionArgs{
+		ID: actionID, AccountID: tx.Account, PRID: pr.ID, Kind: kind, HeadSHA: pr.HeadSHA, State: record.ActionPending,
+		RequestedAt: tx.Micros(),
+		ExpiresAt:   db.Micros(tx.Now.Add(record.AskFor)), Details: db.JSON[record.Details]{V: d},
 	})
 	if err != nil || n == 0 {
 		return false, err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	data := askedData{HeadSHA: pr.HeadSHA, Kind: kind, PRID: pr.ID}
-	return true, AskedEvent.Record(tx, event.Subject{ID: actionID, RepoID: pr.RepoID}, data)
+	data := record.AskedData{HeadSHA: pr.HeadSHA, Kind: kind, PRID: pr.ID}
+	return true, record.AskedEvent.Record(tx, event.Subject{ID: actionID, RepoID: pr.RepoID}, data)
 }
 
 // otherOf finds the open question of a decision if that is not about a merge: the one that
 // is named, or the only one.
-func (s *Service) otherOf(tx *db.Tx, in decideIn) (actionRow, bool, error) {
+func (s *Service) otherOf(tx *db.Tx, in decideIn) (record.Action, bool, error) {
 	if !id.Valid(in.ID) {
-		return actionRow{}, false, nil
+		return record.Action{}, false, nil
 	}
-	open, err := openOthers.All(tx, tx.Account, in.ID)
+	open, err := record.OpenOthers.All(tx, tx.Account, in.ID)
 	if err != nil || len(open) == 0 {
-		return actionRow{}, false, err
+		return record.Action{}, false, err
 	}
 	if in.ActionID != "" {
-		i := slices.IndexFunc(open, func(a actionRow) bool { return a.ID == in.ActionID })
+		i := slices.IndexFunc(open, func(a record.Action) bool { return a.ID == in.ActionID })
 		if i < 0 {
-			return actionRow{}, false, nil
+			return record.Action{}, false, nil
 		}
 		return open[i], true, nil
 	}
-	if _, merge, err := openAction.Maybe(tx, in.ID); err != nil || merge || len(open) > 1 {
-		return actionRow{}, false, err
+	if _, merge, err := record.OpenAction.Maybe(tx, in.ID); err != nil || merge || len(open) > 1 {
+		return record.Action{}, false, err
 	}
 	return open[0], true, nil
 }
 
 // decideOther answers a question that is not about a merge. It fails as decide does.
-func (s *Service) decideOther(tx *db.Tx, in decideIn, a actionRow, state string) (actionRow, error) {
-	pr, ok, err := lock(tx, in.ID)
+func (s *Service) decideOther(tx *db.Tx, in decideIn, a record.Action, state string) (record.Action, error) {
+	pr, ok, err := record.Lock(tx, in.ID)
 	switch {
 	case err != nil:
 		return a, err
@@ -160,28 +112,29 @@ func (s *Service) decideOther(tx *db.Tx, in decideIn, a actionRow, state string)
 	case pr.HeadSHA != in.HeadSHA:
 		return a, movedTo(pr.HeadSHA)
 	}
-	a, ok, err = otherByID.Maybe(tx, tx.Account, a.ID)
+	a, ok, err = record.OtherByID.Maybe(tx, tx.Account, a.ID)
 	switch {
 	case err != nil:
 		return a, err
-	case !ok || a.State != ActionPending || a.HeadSHA != pr.HeadSHA || !tx.Now.Before(a.ExpiresAt):
+	case !ok || a.State != record.ActionPending || a.HeadSHA != pr.HeadSHA || !tx.Now.Before(a.ExpiresAt):
 		return a, fault.Reason("no_pending_action", "Nothing on this head waits for a decision.")
-	case pr.State != stateFor(a.Kind):
+	case pr.State != record.StateFor(a.Kind):
 		return a, fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
 	}
-	if state == ActionApproved && in.ActionID != a.ID { // the person may have read a question about a merge
+	if state == record.ActionApproved && in.ActionID != a.ID { // the person may have read a question about a merge
 		return a, fault.Reason("question_changed", "A yes to what an agent asks for names the question in action_id: read it first.").
-			With("action_id", a.ID).With("question", a.asked())
+			With("action_id", a.ID).With("question", a.Asked())
 	}
 	label := by(tx)
-	if _, err := decideAction.Exec(tx, decideActionArgs{ID: a.ID, State: state, DecidedBy: label, DecidedAt: tx.Micros()}); err != nil {
+	if _, err := record.DecideAction.Exec(tx, record.DecideActionArgs{ID: a.ID, State: state, DecidedBy: label,
+		DecidedAt: tx.Micros()}); err != nil {
 		return a, err
 	}
 	a.State, a.DecidedBy, a.DecidedAt = state, &label, &tx.Now
 	s.Hub.Notify(tx, event.PullTopic)
 	about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
-	if state == ActionApproved {
-		if err := approvedEvent.Record(tx, about, approvedData{HeadSHA: a.HeadSHA, Kind: a.Kind, PRID: pr.ID}); err != nil {
+	if state == record.ActionApproved {
+		if err := record.ApprovedEvent.Record(tx, about, record.ApprovedData{HeadSHA: a.HeadSHA, Kind: a.Kind, PRID: pr.ID}); err != nil {
 			return a, err
 		}
 		if _, err := s.carryOutOther(tx, pr, a); err != nil {
@@ -189,10 +142,10 @@ func (s *Service) decideOther(tx *db.Tx, in decideIn, a actionRow, state string)
 		}
 		return a, s.move(tx, pr)
 	}
-	if err := skippedEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
+	if err := record.SkippedEvent.Record(tx, about, record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 		return a, err
 	}
-	if a.Kind == KindPush {
+	if a.Kind == record.KindPush {
 		if err := s.notPushed(tx, pr); err != nil {
 			return a, err
 		}
@@ -202,17 +155,17 @@ func (s *Service) decideOther(tx *db.Tx, in decideIn, a actionRow, state string)
 
 // notPushed ends the rounds of a pull request whose work a person did not want, or did not
 // look at in time.
-func (s *Service) notPushed(tx *db.Tx, pr *row) error {
-	if pr.State != Open || pr.repairing() || pr.unwatched() {
+func (s *Service) notPushed(tx *db.Tx, pr *record.Pull) error {
+	if pr.State != record.Open || pr.Repairing() || pr.Unwatched() {
 		return nil
 	}
-	pr.endRound(BabysitSpent)
-	return save(tx, pr)
+	pr.EndRound(record.BabysitSpent)
+	return record.Save(tx, pr)
 }
 
 // carryOutOther has an action carried out that a person has said yes to. A host that keeps
 // no pull requests is not called: the row is changed then.
-func (s *Service) carryOutOther(tx *db.Tx, pr *row, a actionRow) (actionRow, error) {
+func (s *Service) carryOutOther(tx *db.Tx, pr *record.Pull, a record.Action) (record.Action, error) {
 	r, _, err := repo.ByID(tx, pr.RepoID)
 	if err != nil {
 		return a, err
@@ -225,11 +178,12 @@ func (s *Service) carryOutOther(tx *db.Tx, pr *row, a actionRow) (actionRow, err
 }
 
 // acted records that an action was carried out, and what follows from that.
-func (s *Service) acted(tx *db.Tx, r repo.Ref, pr *row, a actionRow) error {
-	if _, err := carriedOut.Exec(tx, a.ID); err != nil {
+func (s *Service) acted(tx *db.Tx, r repo.Ref, pr *record.Pull, a record.Action) error {
+	if _, err := record.CarriedOut.Exec(tx, a.ID); err != nil {
 		return err
 	}
-	if err := actedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, actionData{ActionID: a.ID, Kind: a.Kind}); err != nil {
+	if err := record.ActedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID},
+		record.ActionData{ActionID: a.ID, Kind: a.Kind}); err != nil {
 		return err
 	}
 	who := "system"
@@ -237,26 +191,26 @@ func (s *Service) acted(tx *db.Tx, r repo.Ref, pr *row, a actionRow) error {
 		who = *a.DecidedBy
 	}
 	switch a.Kind {
-	case KindClose:
-		if pr.State == Open {
-			return s.close(tx, pr, ClosedAsked, who)
+	case record.KindClose:
+		if pr.State == record.Open {
+			return s.close(tx, pr, record.ClosedAsked, who)
 		}
-	case KindReopen:
-		if pr.State == Closed {
+	case record.KindReopen:
+		if pr.State == record.Closed {
 			return s.reopenRow(tx, r, pr, pr.HeadSHA, who)
 		}
-	case KindLabel:
+	case record.KindLabel:
 		if !slices.Contains(pr.Labels.V, a.Details.V.Label) {
 			pr.Labels.V = append(slices.Clone(pr.Labels.V), a.Details.V.Label)
-			if err := save(tx, pr); err != nil {
+			if err := record.Save(tx, pr); err != nil {
 				return err
 			}
 		}
-		if pr.State == Open {
+		if pr.State == record.Open {
 			return s.rewatch(tx, r, pr)
 		}
-	case KindPush:
-		if pr.State == Open && pr.HeadSHA != a.Details.V.SHA {
+	case record.KindPush:
+		if pr.State == record.Open && pr.HeadSHA != a.Details.V.SHA {
 			pr.PushedBy = &who
 			return s.moveHead(tx, r, pr, a.Details.V.SHA)
 		}
@@ -268,19 +222,19 @@ func (s *Service) acted(tx *db.Tx, r repo.Ref, pr *row, a actionRow) error {
 // asked before it gets to the branch of the pull request. It is false for a round that has
 // pushed to that branch itself.
 func (s *Service) RoundPushed(tx *db.Tx, prID, taskID, branch, sha string) (bool, error) {
-	pr, ok, err := lock(tx, prID)
+	pr, ok, err := record.Lock(tx, prID)
 	if err != nil || !ok || branch == pr.HeadRef {
 		return ok && branch != pr.HeadRef, err
 	}
-	d := Details{Branch: branch, SHA: sha}
-	if pr.State != Open || pr.BabysitTask == nil || *pr.BabysitTask != taskID || pr.HeadSHA != pr.RoundSHA || pr.AbandonedAt != nil {
-		_, err := insertAction.Exec(tx, insertActionArgs{ // nobody is asked: it only has the branch removed
-			ID: id.New(), AccountID: tx.Account, PRID: pr.ID, Kind: KindPush, HeadSHA: pr.RoundSHA, State: ActionStale,
-			RequestedAt: tx.Micros(), DecidedAt: &tx.Now, ExpiresAt: tx.Micros(), Details: db.JSON[Details]{V: d},
+	d := record.Details{Branch: branch, SHA: sha}
+	if pr.State != record.Open || pr.BabysitTask == nil || *pr.BabysitTask != taskID || pr.HeadSHA != pr.RoundSHA || pr.AbandonedAt != nil {
+		_, err := record.InsertAction.Exec(tx, record.InsertActionArgs{ // nobody is asked: it only has the branch removed
+			ID: id.New(), AccountID: tx.Account, PRID: pr.ID, Kind: record.KindPush, HeadSHA: pr.RoundSHA, State: record.ActionStale,
+			RequestedAt: tx.Micros(), DecidedAt: &tx.Now, ExpiresAt: tx.Micros(), Details: db.JSON[record.Details]{V: d},
 		})
 		return true, err
 	}
-	if _, err := s.ask(tx, pr, KindPush, d); err != nil {
+	if _, err := s.ask(tx, pr, record.KindPush, d); err != nil {
 		return true, err
 	}
 	return true, s.move(tx, pr)
@@ -288,8 +242,8 @@ func (s *Service) RoundPushed(tx *db.Tx, prID, taskID, branch, sha string) (bool
 
 // apart has a round on the branch of a person work on a branch of its own, if the policy
 // has agents ask before they push.
-func (r *Round) apart(at repo.Ref, pr *row) {
-	if pr.AuthorKind == ByAgent || at.Policy.Pulls.Push != "ask" {
+func (r *Round) apart(at repo.Ref, pr *record.Pull) {
+	if pr.AuthorKind == record.ByAgent || at.Policy.Pulls.Push != "ask" {
 		return
 	}
 	r.Branch, r.Start = "svc/round-"+id.New(), pr.HeadSHA
@@ -310,24 +264,24 @@ type actor struct{ s *Service }
 
 // Still implements intent.Handler.
 func (actor) Still(tx *db.Tx, c intent.Call[actArgs]) (bool, error) {
-	a, ok, err := otherByID.Maybe(tx, tx.Account, c.Args.ActionID)
-	return ok && a.State == ActionApproved && c.Repo.Enabled, err
+	a, ok, err := record.OtherByID.Maybe(tx, tx.Account, c.Args.ActionID)
+	return ok && a.State == record.ActionApproved && c.Repo.Enabled, err
 }
 
 // Do implements intent.Handler.
 func (h actor) Do(ctx context.Context, f codehost.Forge, c intent.Call[actArgs]) (string, error) {
 	at, edit := c.Repo.HostRepo(), codehost.PullEdit{}
-	if c.Args.Kind != KindPush && !f.Can(codehost.KeepPulls) {
+	if c.Args.Kind != record.KindPush && !f.Can(codehost.KeepPulls) {
 		return "", nil // the row is all there is, and Done changes it
 	}
 	switch c.Args.Kind {
-	case KindClose:
+	case record.KindClose:
 		edit.Open = new(false)
-	case KindReopen:
+	case record.KindReopen:
 		edit.Open = new(true)
-	case KindLabel:
+	case record.KindLabel:
 		edit.AddLabels = []string{c.Args.Label}
-	case KindPush:
+	case record.KindPush:
 		host, err := h.s.Hosts.Of(at)
 		if err != nil {
 			return "", err
@@ -345,33 +299,33 @@ func (h actor) Do(ctx context.Context, f codehost.Forge, c intent.Call[actArgs])
 // Done implements intent.Handler. What a person has taken back meanwhile, or a newer head,
 // is stale; a failure is told.
 func (h actor) Done(tx *db.Tx, c intent.Call[actArgs], _ string, failure error) error {
-	pr, ok, err := lock(tx, c.Object)
+	pr, ok, err := record.Lock(tx, c.Object)
 	if err != nil || !ok {
 		return err
 	}
-	a, ok, err := otherByID.Maybe(tx, tx.Account, c.Args.ActionID)
+	a, ok, err := record.OtherByID.Maybe(tx, tx.Account, c.Args.ActionID)
 	if err != nil || !ok {
 		return err
 	}
 	if failure == nil {
 		return h.s.acted(tx, c.Repo, pr, a)
 	}
-	state, why := ActionFailed, "The code host did not carry it out."
+	state, why := record.ActionFailed, "The code host did not carry it out."
 	if f, is := errors.AsType[*fault.Error](failure); is {
 		why = f.Detail
 	}
 	if errors.Is(failure, codehost.ErrHeadMoved) || errors.Is(failure, codehost.ErrNotFound) {
-		state, why = ActionStale, "The branch has a newer head, or is gone."
+		state, why = record.ActionStale, "The branch has a newer head, or is gone."
 	}
-	if n, err := endAction.Exec(tx, a.ID, state, why); err != nil || n == 0 {
+	if n, err := record.EndAction.Exec(tx, a.ID, state, why); err != nil || n == 0 {
 		return err
 	}
 	h.s.Hub.Notify(tx, event.PullTopic)
 	about := event.Subject{ID: pr.ID, RepoID: pr.RepoID}
-	if err := notActedEvent.Record(tx, about, actionData{ActionID: a.ID, Error: why, Kind: a.Kind}); err != nil {
+	if err := record.NotActedEvent.Record(tx, about, record.ActionData{ActionID: a.ID, Error: why, Kind: a.Kind}); err != nil {
 		return err
 	}
-	if a.Kind == KindPush {
+	if a.Kind == record.KindPush {
 		if err := h.s.notPushed(tx, pr); err != nil {
 			return err
 		}
@@ -380,9 +334,9 @@ func (h actor) Done(tx *db.Tx, c intent.Call[actArgs], _ string, failure error) 
 }
 
 // tidy has the branch of a round deleted that is not needed any more.
-func (s *Service) tidy(ctx context.Context, d untidyRow) error {
+func (s *Service) tidy(ctx context.Context, d record.UntidyRow) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		if n, err := setTidied.Exec(tx, d.ID); err != nil || n == 0 {
+		if n, err := record.SetTidied.Exec(tx, d.ID); err != nil || n == 0 {
 			return err
 		}
 		r, _, err := repo.ByID(tx, d.RepoID)

@@ -11,6 +11,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // MoveBranch implements codehost.Mover.
@@ -24,13 +25,13 @@ func (f *flaky) MoveBranch(ctx context.Context, r codehost.Repo, branch, from, t
 	return f.move(branch, to)
 }
 
-func (y *yard) others(prID string) (all []actionRow) {
+func (y *yard) others(prID string) (all []record.Action) {
 	y.t.Helper()
 	y.write(func(tx *db.Tx) (err error) { all, err = allOthers.All(tx, prID); return err })
 	return all
 }
 
-var allOthers = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND kind <> 'merge' ORDER BY requested_at, id`)
+var allOthers = db.Q[record.Action](`SELECT ` + record.ActionColumns + ` FROM pull_actions WHERE pr_id = $1 AND kind <> 'merge' ORDER BY requested_at, id`)
 
 func (y *yard) wish(w Wish) string {
 	y.t.Helper()
@@ -51,63 +52,64 @@ func TestWishes(t *testing.T) {
 			prID := y.propose("one", sha)
 			y.settle()
 			if kept {
-				y.checkedThere(sha, ChecksPassed)
+				y.checkedThere(sha, record.ChecksPassed)
 			}
-			say := func(verb string, a actionRow) {
+			say := func(verb string, a record.Action) {
 				t.Helper()
 				y.call(200, "POST", "/v1/prs/"+prID+"/"+verb+"-pending", `{"head_sha": "`+sha+`", "action_id": "`+a.ID+`"}`, nil)
 				y.settle()
 			}
-			if why := y.wish(Wish{prID, KindLabel, "needs-docs", "It lacks a page."}); why != "" {
+			if why := y.wish(Wish{prID, record.KindLabel, "needs-docs", "It lacks a page."}); why != "" {
 				t.Fatal(why)
 			}
-			if why := y.wish(Wish{prID, KindLabel, "other", "It lacks a page."}); why != "asked_already" {
+			if why := y.wish(Wish{prID, record.KindLabel, "other", "It lacks a page."}); why != "asked_already" {
 				t.Errorf("asked twice: %q", why)
 			}
-			var merge PendingAction
-			y.write(func(tx *db.Tx) error { a, err := openAction.One(tx, prID); merge = a.wire(); return err })
-			if merge.Kind != KindMerge || merge.State != ActionPending {
+			var merge record.PendingAction
+			y.write(func(tx *db.Tx) error { a, err := record.OpenAction.One(tx, prID); merge = a.Wire(); return err })
+			if merge.Kind != record.KindMerge || merge.State != record.ActionPending {
 				t.Errorf("the merge is asked about beside it: %+v", merge)
 			}
 			a := y.others(prID)[0]
-			q := a.wire()
+			q := a.Wire()
 			if q.Question != `Put the label "needs-docs" on this pull request? The agent says: It lacks a page.` || *q.Label != "needs-docs" {
 				t.Errorf("%+v", q)
 			}
 			say("approve", a)
-			if pr := y.row(prID); !slices.Equal(pr.Labels.V, []string{"needs-docs"}) || y.others(prID)[0].State != ActionApplied {
+			if pr := y.row(prID); !slices.Equal(pr.Labels.V, []string{"needs-docs"}) || y.others(prID)[0].State != record.ActionApplied {
 				t.Errorf("labels %v, %s", pr.Labels.V, y.others(prID)[0].State)
 			}
-			if why := y.wish(Wish{prID, KindReopen, "", "x"}); why != "wrong_state" {
+			if why := y.wish(Wish{prID, record.KindReopen, "", "x"}); why != "wrong_state" {
 				t.Errorf("an open one is to be reopened: %q", why)
 			}
-			if why := y.wish(Wish{prID, KindClose, "", "It is of no use."}); why != "" {
+			if why := y.wish(Wish{prID, record.KindClose, "", "It is of no use."}); why != "" {
 				t.Fatal(why)
 			}
 			say("skip", y.others(prID)[1])
-			if got := y.others(prID)[1].State; got != ActionSkipped || y.row(prID).State != Open {
+			if got := y.others(prID)[1].State; got != record.ActionSkipped || y.row(prID).State != record.Open {
 				t.Errorf("declined: %s", got)
 			}
-			y.wish(Wish{prID, KindClose, "", "It really is of no use."})
+			y.wish(Wish{prID, record.KindClose, "", "It really is of no use."})
 			say("approve", y.others(prID)[2])
 			pr := y.row(prID)
-			if pr.State != Closed || pr.ClosedWhy != ClosedAsked || y.others(prID)[2].State != ActionApplied || kept && len(k.closed) != 1 {
+			if pr.State != record.Closed || pr.ClosedWhy != record.ClosedAsked || y.others(prID)[2].State != record.ActionApplied || kept &&
+				len(k.closed) != 1 {
 				t.Errorf("%s %s, %s, %v", pr.State, pr.ClosedWhy, y.others(prID)[2].State, k.closed)
 			}
-			y.wish(Wish{prID, KindReopen, "", "It is of use after all."})
+			y.wish(Wish{prID, record.KindReopen, "", "It is of use after all."})
 			say("approve", y.others(prID)[3])
-			if pr := y.row(prID); pr.State != Open || y.others(prID)[3].State != ActionApplied {
+			if pr := y.row(prID); pr.State != record.Open || y.others(prID)[3].State != record.ActionApplied {
 				t.Errorf("%s, %s", pr.State, y.others(prID)[3].State)
 			}
-			y.wish(Wish{prID, KindClose, "", "Stale in a moment."})
+			y.wish(Wish{prID, record.KindClose, "", "Stale in a moment."})
 			next := y.commit("one", "a", "b")
 			y.moved("one", next)
-			if got := y.others(prID)[4].State; got != ActionStale {
+			if got := y.others(prID)[4].State; got != record.ActionStale {
 				t.Errorf("the head has moved: %s", got)
 			}
-			y.wish(Wish{prID, KindClose, "", "Nobody answers."})
-			y.pass(askFor + time.Second)
-			if got := y.others(prID)[5].State; got != ActionExpired {
+			y.wish(Wish{prID, record.KindClose, "", "Nobody answers."})
+			y.pass(record.AskFor + time.Second)
+			if got := y.others(prID)[5].State; got != record.ActionExpired {
 				t.Errorf("nobody has answered: %s", got)
 			}
 			if !kept {
@@ -115,9 +117,9 @@ func TestWishes(t *testing.T) {
 			}
 			sha = next
 			k.edit = errors.New("no")
-			y.wish(Wish{prID, KindClose, "", "The host refuses."})
+			y.wish(Wish{prID, record.KindClose, "", "The host refuses."})
 			say("approve", y.others(prID)[6])
-			if a := y.others(prID)[6]; a.State != ActionFailed || a.Error == nil || y.row(prID).State != Open {
+			if a := y.others(prID)[6]; a.State != record.ActionFailed || a.Error == nil || y.row(prID).State != record.Open {
 				t.Errorf("the host refuses: %+v", a)
 			}
 		})
@@ -130,18 +132,21 @@ func TestWishesAreChecked(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		prID := y.propose("one", y.commit("one", "a", "a"))
 		for _, w := range []Wish{
-			{prID, KindMerge, "", "x"}, {prID, KindPush, "", "x"}, {prID, "delete", "", "x"}, {prID, KindLabel, "", "x"},
-			{prID, KindLabel, " ", "x"},
-			{prID, KindLabel, strings.Repeat("x", 51), "x"}, {prID, KindLabel, "a\u202eb", "x"}, {prID, KindClose, "label", "x"},
-			{prID, KindClose, "", ""}, {prID, KindClose, "", strings.Repeat("x", 501)}, {prID, KindClose, "", "a\x00b"},
-			{"0199d3a4-5b6c-7d8e-9f01-23456789abcd", KindClose, "", "x"},
+			{prID, record.KindMerge, "", "x"}, {prID, record.KindPush, "", "x"}, {prID, "delete", "", "x"},
+			{prID, record.KindLabel, "", "x"},
+			{prID, record.KindLabel, " ", "x"},
+			{prID, record.KindLabel, strings.Repeat("x", 51), "x"}, {prID, record.KindLabel, "a\u202eb", "x"},
+			{prID, record.KindClose, "label", "x"},
+			{prID, record.KindClose, "", ""}, {prID, record.KindClose, "", strings.Repeat("x", 501)},
+			{prID, record.KindClose, "", "a\x00b"},
+			{"0199d3a4-5b6c-7d8e-9f01-23456789abcd", record.KindClose, "", "x"},
 		} {
 			if err := y.DB.Write(y.ctx(), func(tx *db.Tx) error { return y.Wish(tx, w) }); err == nil {
 				t.Errorf("%+v is asked", w)
 			}
 		}
 		if err := y.DB.Write(db.WithAccount(y.ctx(), "rival"), func(tx *db.Tx) error {
-			return y.Wish(tx, Wish{prID, KindClose, "", "x"})
+			return y.Wish(tx, Wish{prID, record.KindClose, "", "x"})
 		}); err == nil {
 			t.Error("a rival asks")
 		}
@@ -164,7 +169,7 @@ func TestPushIsAsked(t *testing.T) {
 		}
 		y.commit("main", "a", "clash")
 		y.write(func(tx *db.Tx) error { return y.Recheck(tx, y.repo) })
-		y.checkedThere(p.HeadSHA, ChecksPassed)
+		y.checkedThere(p.HeadSHA, record.ChecksPassed)
 		y.settle()
 		if len(y.round) != 1 || y.round[0].Start != p.HeadSHA || !strings.HasPrefix(y.round[0].Branch, "svc/round-") {
 			t.Fatalf("%+v", y.round)
@@ -190,10 +195,12 @@ func TestPushIsAsked(t *testing.T) {
 		}
 		sha := work(0, "1")
 		pr, a := y.row(prID), y.others(prID)[0]
-		if pr.HeadSHA != p.HeadSHA || pr.Needs != NeedsPush || a.State != ActionPending || a.Kind != KindPush || len(y.round) != 1 {
+		if pr.HeadSHA != p.HeadSHA || pr.Needs != record.NeedsPush || a.State != record.ActionPending || a.Kind != record.KindPush ||
+			len(y.round) != 1 {
 			t.Fatalf("%s, %+v, %d rounds", pr.Needs, a, len(y.round))
 		}
-		if q := y.pr(prID); q.PendingAction.Kind != KindPush || q.NeedsPerson.Args["action_id"] != a.ID || *q.PendingAction.PushSHA != sha {
+		if q := y.pr(prID); q.PendingAction.Kind != record.KindPush || q.NeedsPerson.Args["action_id"] != a.ID ||
+			*q.PendingAction.PushSHA != sha {
 			t.Errorf("shown: %+v, %+v", q.PendingAction, q.NeedsPerson)
 		}
 		y.refused("question_changed", prID, "approve", pr.HeadSHA)
@@ -209,13 +216,13 @@ func TestPushIsAsked(t *testing.T) {
 			t.Errorf("the branch is at %s, want %s", got, sha)
 		}
 		y.settle()
-		if pr = y.row(prID); pr.HeadSHA != sha || y.others(prID)[0].State != ActionApplied {
+		if pr = y.row(prID); pr.HeadSHA != sha || y.others(prID)[0].State != record.ActionApplied {
 			t.Errorf("at %s, %s", pr.HeadSHA, y.others(prID)[0].State)
 		}
 		if got := y.git("ls-remote", filepath.Join(y.root, "acme", "web.git"), "refs/heads/svc/*"); got != "" {
 			t.Errorf("branches are left: %s", got)
 		}
-		y.checkedThere(sha, ChecksPassed)
+		y.checkedThere(sha, record.ChecksPassed)
 		for range 3 {
 			y.pass(20 * time.Minute)
 		}
@@ -226,7 +233,8 @@ func TestPushIsAsked(t *testing.T) {
 		say("skip", y.row(prID).HeadSHA)
 		y.settle()
 		pr = y.row(prID)
-		if pr.Babysit != BabysitSpent || pr.Needs != NeedsRearm || pr.HeadSHA == sha || y.others(prID)[1].State != ActionSkipped {
+		if pr.Babysit != record.BabysitSpent || pr.Needs != record.NeedsRearm || pr.HeadSHA == sha ||
+			y.others(prID)[1].State != record.ActionSkipped {
 			t.Errorf("declined: %s %s %s", pr.Babysit, pr.Needs, y.others(prID)[1].State)
 		}
 		y.call(202, "POST", "/v1/prs/"+prID+"/rearm-babysit", `{"reason": "Again."}`, nil)
@@ -239,7 +247,7 @@ func TestPushIsAsked(t *testing.T) {
 		at := y.row(prID).HeadSHA
 		say("approve", at)
 		y.settle()
-		if a := y.others(prID)[2]; a.State != ActionStale {
+		if a := y.others(prID)[2]; a.State != record.ActionStale {
 			t.Errorf("the person has pushed meanwhile: %s", a.State)
 		}
 		if got := y.git("ls-remote", filepath.Join(y.root, "acme", "web.git"), "refs/heads/theirs"); !strings.HasPrefix(got, theirs) {
@@ -261,14 +269,14 @@ func TestPushPolicy(t *testing.T) {
 			k.says(p)
 			y.commit("main", "a", "clash with "+mode)
 			y.write(func(tx *db.Tx) error { return y.Recheck(tx, y.repo) })
-			y.checkedThere(sha, ChecksPassed)
+			y.checkedThere(sha, record.ChecksPassed)
 			y.settle()
 			if len(y.round) != rounds || rounds > 0 && y.round[0].Branch != mode {
 				t.Errorf("%s: %+v", mode, y.round)
 			}
 			var prID string
-			y.write(func(tx *db.Tx) (err error) { prID, err = byNumber.One(tx, "acme", k.repo, p.Number); return err })
-			if pr := y.row(prID); mode == "never" && pr.Needs != NeedsHands {
+			y.write(func(tx *db.Tx) (err error) { prID, err = record.ByNumber.One(tx, "acme", k.repo, p.Number); return err })
+			if pr := y.row(prID); mode == "never" && pr.Needs != record.NeedsHands {
 				t.Errorf("%s: needs %q", mode, pr.Needs)
 			}
 			y.write(func(tx *db.Tx) error { return y.Unwatch(tx, prID, "x") })
@@ -293,11 +301,11 @@ func TestNoRoundOnTheDefaultBranch(t *testing.T) {
 				k.says(p)
 				y.commit("release", "a", "clash")
 				y.write(func(tx *db.Tx) error { return y.Recheck(tx, y.repo) })
-				y.checkedThere(sha, ChecksPassed)
+				y.checkedThere(sha, record.ChecksPassed)
 				y.settle()
 				var prID string
-				y.write(func(tx *db.Tx) (err error) { prID, err = byNumber.One(tx, "acme", k.repo, p.Number); return err })
-				if pr := y.row(prID); len(y.round) != 0 || pr.Babysit != BabysitWatching || pr.Needs != NeedsHands {
+				y.write(func(tx *db.Tx) (err error) { prID, err = record.ByNumber.One(tx, "acme", k.repo, p.Number); return err })
+				if pr := y.row(prID); len(y.round) != 0 || pr.Babysit != record.BabysitWatching || pr.Needs != record.NeedsHands {
 					t.Errorf("%d rounds, %s, needs %s", len(y.round), pr.Babysit, pr.Needs)
 				}
 				if why := y.asks(func(tx *db.Tx) error { return y.TakeBase(tx, prID) }); why != "default_branch" {

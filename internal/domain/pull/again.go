@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -11,55 +12,52 @@ import (
 
 // AtHead lists the open pull requests of tx.Account whose head is a commit.
 func AtHead(tx *db.Tx, repoID, sha string) ([]string, error) {
-	return openAtSHA.All(tx, tx.Account, repoID, sha)
+	return record.OpenAtSHA.All(tx, tx.Account, repoID, sha)
 }
 
 // CheckAgain runs the repository's own check of a head anew, because a person asked the
 // host for that. A check that has not ended goes on. It fails with the fault of
 // Checks.Queue.
 func (s *Service) CheckAgain(tx *db.Tx, r repo.Ref, prID, sha string) error {
-	pr, ok, err := lock(tx, prID)
-	if err != nil || !ok || pr.State != Open || pr.HeadSHA != sha || pr.AbandonedAt != nil || pr.Fork || !r.Enabled ||
-		r.Policy.Checks.Command == "" || pr.OwnChecks == ChecksPending {
+	pr, ok, err := record.Lock(tx, prID)
+	if err != nil || !ok || pr.State != record.Open || pr.HeadSHA != sha || pr.AbandonedAt != nil || pr.Fork || !r.Enabled ||
+		r.Policy.Checks.Command == "" || pr.OwnChecks == record.ChecksPending {
 		return err
 	}
 	if err := s.Checks.Queue(tx, r, pr.ID, sha); err != nil {
 		return err
 	}
-	if err := s.setResults(tx, pr, judgement{own: ChecksPending, host: pr.HostChecks}); err != nil {
+	if err := s.setResults(tx, pr, record.Judgement{Own: record.ChecksPending, Host: pr.HostChecks}); err != nil {
 		return err
 	}
 	return s.move(tx, pr)
 }
-
-// unchecking is an open pull request whose head has no check of the repository's own.
-type unchecking struct{ ID, HeadSHA string }
 
 // PolicyChanged begins or ends the watch of the open pull requests of people, has those
 // reviewed that nobody was to review before, and queues the repository's own check of the
 // open heads of tx.Account that have none: they were there before the policy file was read.
 // What the queue does not take, the next push or a person has checked.
 func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
-	if _, err := moveNow.Exec(tx, r.ID); err != nil {
+	if _, err := record.MoveNow.Exec(tx, r.ID); err != nil {
 		return err
 	}
 	if r.Policy.Review.Mode == "auto" {
-		if _, err := lookAtAll.Exec(tx, lookAtAllArgs{RepoID: r.ID, Unreviewed: true}); err != nil {
+		if _, err := record.LookAtAll.Exec(tx, record.LookAtAllArgs{RepoID: r.ID, Unreviewed: true}); err != nil {
 			return err
 		}
 	}
 	s.Hub.Notify(tx, event.PullTopic)
 	if s.kept(r) && r.Enabled {
-		theirs, err := ofPeople.All(tx, tx.Account, r.ID)
+		theirs, err := record.OfPeople.All(tx, tx.Account, r.ID)
 		if err != nil {
 			return err
 		}
 		for _, prID := range theirs {
-			pr, ok, err := lock(tx, prID)
+			pr, ok, err := record.Lock(tx, prID)
 			if err != nil {
 				return err
 			}
-			if !ok || pr.State != Open {
+			if !ok || pr.State != record.Open {
 				continue // closed meanwhile: it is watched, or not, once it comes back
 			}
 			if err := s.rewatch(tx, r, pr); err != nil {
@@ -70,7 +68,7 @@ func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
 	if r.Policy.Checks.Command == "" || !r.Enabled {
 		return nil
 	}
-	heads, err := unchecked.All(tx, tx.Account, r.ID)
+	heads, err := record.Unchecked.All(tx, tx.Account, r.ID)
 	if err != nil {
 		return err
 	}
@@ -88,14 +86,14 @@ func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
 
 // stopWork ends the round of a locked pull request whose trouble has gone meanwhile: the round
 // has nothing to do, and is not charged.
-func (s *Service) stopWork(tx *db.Tx, pr *row) error {
-	if n := pr.counter(pr.RoundOf); pr.RoundOf != "" && *n > 0 {
+func (s *Service) stopWork(tx *db.Tx, pr *record.Pull) error {
+	if n := pr.Counter(pr.RoundOf); pr.RoundOf != "" && *n > 0 {
 		*n--
 	}
 	taskID := pr.BabysitTask
-	pr.endRound(BabysitWatching)
-	if err := save(tx, pr); err != nil || taskID == nil {
+	pr.EndRound(record.BabysitWatching)
+	if err := record.Save(tx, pr); err != nil || taskID == nil {
 		return err
 	}
-	return TaskUnneeded.Send(tx, *taskID)
+	return record.TaskUnneeded.Send(tx, *taskID)
 }

@@ -7,25 +7,26 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/pull/moves"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
 )
 
 // changeRow changes the row of a pull request.
-func changeRow(tx *db.Tx, prID string, to func(*row)) error {
-	pr, _, err := lock(tx, prID)
+func changeRow(tx *db.Tx, prID string, to func(*record.Pull)) error {
+	pr, _, err := record.Lock(tx, prID)
 	if err != nil {
 		return err
 	}
 	to(pr)
-	return save(tx, pr)
+	return record.Save(tx, pr)
 }
 
 // repairs begins the second round of a pull request.
 func repairs(tx *db.Tx, prID, taskID string) error {
-	return changeRow(tx, prID, func(pr *row) {
+	return changeRow(tx, prID, func(pr *record.Pull) {
 		pr.CIRounds = 1
-		pr.beginRound(BabysitCI, moves.KindCI, taskID, false)
+		pr.BeginRound(record.BabysitCI, moves.KindCI, taskID, false)
 	})
 }
 
@@ -41,16 +42,16 @@ func TestGreenEndsTheRound(t *testing.T) {
 		y.write(func(tx *db.Tx) error {
 			return repairs(tx, prID, "round")
 		})
-		y.checkedThere(sha, ChecksPassed)
+		y.checkedThere(sha, record.ChecksPassed)
 		pr := y.row(prID)
-		if pr.Babysit != BabysitWatching || pr.BabysitTask != nil || pr.CIRounds != 1 || !slices.Contains(y.stopped, "round") {
+		if pr.Babysit != record.BabysitWatching || pr.BabysitTask != nil || pr.CIRounds != 1 || !slices.Contains(y.stopped, "round") {
 			t.Errorf("%s with task %v after %d rounds, stopped %q", pr.Babysit, pr.BabysitTask, pr.CIRounds, y.stopped)
 		}
-		if pr.Needs != NeedsDecision {
+		if pr.Needs != record.NeedsDecision {
 			t.Errorf("it needs %q", pr.Needs)
 		}
 		y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, prID, "round", true) }) // the end of the task comes later
-		if pr = y.row(prID); pr.Babysit != BabysitWatching {
+		if pr = y.row(prID); pr.Babysit != record.BabysitWatching {
 			t.Errorf("the end of the round makes it %s", pr.Babysit)
 		}
 
@@ -59,8 +60,8 @@ func TestGreenEndsTheRound(t *testing.T) {
 			return repairs(tx, prID, "other")
 		})
 		y.moved("one", next)
-		y.checkedThere(next, ChecksPassed)
-		if pr = y.row(prID); pr.Babysit != BabysitCI || pr.CIRounds != 2 || slices.Contains(y.stopped, "other") {
+		y.checkedThere(next, record.ChecksPassed)
+		if pr = y.row(prID); pr.Babysit != record.BabysitCI || pr.CIRounds != 2 || slices.Contains(y.stopped, "other") {
 			t.Errorf("a round that has pushed is %s after %d rounds", pr.Babysit, pr.CIRounds)
 		}
 	})
@@ -75,18 +76,20 @@ func TestChecksHeldForPeople(t *testing.T) {
 		sha := y.commit("one", "a", "a")
 		prID := y.propose("one", sha)
 		y.settle()
-		holds := func(hold string) row {
+		holds := func(hold string) record.Pull {
 			y.write(func(tx *db.Tx) error {
-				return y.HostChecked(tx, HostEnd{RepoID: y.repo, SHA: sha, Result: ChecksPending, Hold: hold, Why: "these checks wait: CI"})
+				return y.HostChecked(tx, HostEnd{RepoID: y.repo, SHA: sha, Result: record.ChecksPending, Hold: hold,
+					Why: "these checks wait: CI"})
 			})
 			return y.row(prID)
 		}
 		for range 2 {
-			if pr := holds(NeedsApproval); pr.Needs != NeedsApproval || !slices.Equal(y.asked, []string{NeedsApproval}) {
+			if pr := holds(record.NeedsApproval); pr.Needs != record.NeedsApproval ||
+				!slices.Equal(y.asked, []string{record.NeedsApproval}) {
 				t.Errorf("it needs %q, people were asked %q", pr.Needs, y.asked)
 			}
 		}
-		if pr := holds(NeedsBase); pr.Needs != NeedsBase || len(y.asked) != 1 {
+		if pr := holds(record.NeedsBase); pr.Needs != record.NeedsBase || len(y.asked) != 1 {
 			t.Errorf("it needs %q, people were asked %q", pr.Needs, y.asked)
 		}
 		if pr := holds(""); pr.Needs != "" || len(y.resolved) != 1 {
@@ -97,22 +100,22 @@ func TestChecksHeldForPeople(t *testing.T) {
 		}
 
 		// Armed again, what waits for a person is read anew.
-		holds(NeedsMachine)
+		holds(record.NeedsMachine)
 		if _, err := y.rearm(y.ctx(), rearmIn{ID: prID, Reason: "The machines are back."}); err != nil {
 			t.Fatal(err)
 		}
-		if pr := y.row(prID); pr.Needs != "" || pr.HostChecks != ChecksPending || pr.Checks != ChecksPending {
+		if pr := y.row(prID); pr.Needs != "" || pr.HostChecks != record.ChecksPending || pr.Checks != record.ChecksPending {
 			t.Errorf("armed again: needs %q, checks %s", pr.Needs, pr.Checks)
 		}
 
 		// A hold comes before a question, which goes on once it is over.
-		y.checkedThere(sha, ChecksPassed)
-		if pr := holds(NeedsCheck); pr.Needs != NeedsCheck {
+		y.checkedThere(sha, record.ChecksPassed)
+		if pr := holds(record.NeedsCheck); pr.Needs != record.NeedsCheck {
 			t.Errorf("beside a question: %q", pr.Needs)
 		}
 		holds("")
-		y.checkedThere(sha, ChecksPassed)
-		if pr := y.row(prID); pr.Needs != NeedsDecision {
+		y.checkedThere(sha, record.ChecksPassed)
+		if pr := y.row(prID); pr.Needs != record.NeedsDecision {
 			t.Errorf("after the hold: %q", pr.Needs)
 		}
 		y.pass(time.Second)
@@ -146,7 +149,7 @@ func TestHeadBeforeThePolicy(t *testing.T) {
 		}
 		y.policy("version: 1\nchecks: {command: make test}\n")
 		known()
-		if pr := y.row(prID); len(y.check) != 1 || pr.OwnChecks != ChecksPending {
+		if pr := y.row(prID); len(y.check) != 1 || pr.OwnChecks != record.ChecksPending {
 			t.Errorf("checked by %q: %s", y.check, pr.OwnChecks)
 		}
 		known()
@@ -156,7 +159,7 @@ func TestHeadBeforeThePolicy(t *testing.T) {
 		task, full := y.check[0], y.queue
 		zero := 0
 		y.checked(task, &zero)
-		if pr := y.row(prID); pr.OwnChecks != ChecksPassed {
+		if pr := y.row(prID); pr.OwnChecks != record.ChecksPassed {
 			t.Errorf("it is %s", pr.OwnChecks)
 		}
 
@@ -174,7 +177,7 @@ func TestHeadBeforeThePolicy(t *testing.T) {
 		}
 		y.queue = full
 		known()
-		if pr := y.row(two); pr.OwnChecks != ChecksPending {
+		if pr := y.row(two); pr.OwnChecks != record.ChecksPending {
 			t.Errorf("it is %s", pr.OwnChecks)
 		}
 	})

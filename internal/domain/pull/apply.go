@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -17,7 +18,7 @@ import (
 
 // apply carries an order out. The merge of the host is idempotent, so that a crash before the
 // commit of our transaction does no harm: apply runs again.
-func (s *Service) apply(ctx context.Context, j due.Job[dueRow]) due.Outcome {
+func (s *Service) apply(ctx context.Context, j due.Job[record.DueRow]) due.Outcome {
 	d := j.Row
 	var o stand
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -27,28 +28,28 @@ func (s *Service) apply(ctx context.Context, j due.Job[dueRow]) due.Outcome {
 	// An order of which the host was told is tried in any case, since it may be carried out.
 	if err != nil {
 		return due.Again(err)
-	} else if o.is != ordersGoes && !(d.Called && o.State == Open) {
+	} else if o.is != ordersGoes && !(d.Called && o.State == record.Open) {
 		return s.unmade(d, nil)
 	}
-	pr, r := o.row, o.repo
+	pr, r := o.Pull, o.repo
 	// The merge is tried first, and then made into the same commit of the base.
 	var t trial
 	host, mergeErr := s.Hosts.Of(r.HostRepo())
 	if mergeErr == nil {
-		t, mergeErr = s.tryMerge(ctx, r, pr.attempt(d.HeadSHA))
+		t, mergeErr = s.tryMerge(ctx, r, pr.Attempt(d.HeadSHA))
 	}
 	if mergeErr == nil && !t.done {
 		if begun, instead := s.begin(ctx, j, r, pr, t); !begun {
 			return instead
 		}
 	}
-	var m made
+	var m record.Made
 	if mergeErr == nil {
 		message, err := s.message(ctx, pr, d)
 		if err != nil {
 			return due.Again(err)
 		}
-		m.sha, mergeErr = s.mergeAt(ctx, host, r, pr, codehost.MergeOptions{
+		m.SHA, mergeErr = s.mergeAt(ctx, host, r, pr, codehost.MergeOptions{
 			Base: pr.BaseRef, Head: pr.HeadRef, HeadSHA: d.HeadSHA, BaseSHA: t.base, Landed: t.landed,
 			Method: codehost.Method(r.Policy.Merge.Method),
 			Title:  fmt.Sprintf("%s (#%d)", pr.Title, pr.Number), Body: message,
@@ -56,7 +57,7 @@ func (s *Service) apply(ctx context.Context, j due.Job[dueRow]) due.Outcome {
 		})
 	}
 	if mergeErr == nil {
-		m = s.compared(ctx, r, pr.attempt(d.HeadSHA), t, m.sha)
+		m = s.compared(ctx, r, pr.Attempt(d.HeadSHA), t, m.SHA)
 		return due.Done(func(tx *db.Tx) error { return s.merged(tx, r, d, m) })
 	}
 	if ctx.Err() != nil {
@@ -67,10 +68,10 @@ func (s *Service) apply(ctx context.Context, j due.Job[dueRow]) due.Outcome {
 }
 
 // failed is what comes of an order that the host did not carry out.
-func (s *Service) failed(d dueRow, tries int64, mergeErr error) due.Outcome {
+func (s *Service) failed(d record.DueRow, tries int64, mergeErr error) due.Outcome {
 	wait := func(after time.Duration, why string, and func(*db.Tx) error) due.Outcome {
 		return s.uncalled(d, after, func(tx *db.Tx) error {
-			_, err := postpone.Exec(tx, postponeArgs{ID: d.ID, Error: why, RetryAt: db.Micros(tx.Now.Add(after))})
+			_, err := record.Postpone.Exec(tx, record.PostponeArgs{ID: d.ID, Error: why, RetryAt: db.Micros(tx.Now.Add(after))})
 			if err == nil && and != nil {
 				err = and(tx)
 			}
@@ -78,15 +79,15 @@ func (s *Service) failed(d dueRow, tries int64, mergeErr error) due.Outcome {
 		})
 	}
 	if busy, is := errors.AsType[*codehost.BusyError](mergeErr); is {
-		why := unanswered
+		why := record.Unanswered
 		if busy.Limit {
-			why = limited
+			why = record.Limited
 		}
 		return wait(min(max(busy.After, time.Second), longestWait), why, nil)
 	}
 	if forbidden, is := errors.AsType[*codehost.ForbiddenError](mergeErr); is && forbidden.Asked { // see RetryNow
-		return wait(longestWait, ungrantedWords+forbidden.Permission+".", func(tx *db.Tx) error {
-			pr, err := byID.One(tx, tx.Account, d.PRID)
+		return wait(longestWait, record.UngrantedWords+forbidden.Permission+".", func(tx *db.Tx) error {
+			pr, err := record.ByID.One(tx, tx.Account, d.PRID)
 			if err != nil {
 				return err
 			}
@@ -97,11 +98,11 @@ func (s *Service) failed(d dueRow, tries int64, mergeErr error) due.Outcome {
 		return s.waits(d, 0)
 	}
 	return due.Decide(func(tx *db.Tx) (due.Outcome, error) {
-		pr, ok, err := lock(tx, d.PRID)
+		pr, ok, err := record.Lock(tx, d.PRID)
 		if err != nil || !ok {
 			return due.Done(nil), err
 		}
-		a, open, err := openAction.Maybe(tx, pr.ID)
+		a, open, err := record.OpenAction.Maybe(tx, pr.ID)
 		if err != nil || !open || a.ID != d.ID || a.HeadSHA != d.HeadSHA {
 			return due.Done(nil), err // the transaction that took the order back did the rest
 		}
@@ -123,7 +124,7 @@ var Ungranted = event.DeclareSignal[Refusal]("pull.ungranted", "A merge waits fo
 // their owner has granted more. Those that wait for a limit of the host wait on.
 func (s *Service) RetryNow(tx *db.Tx, repoIDs []string) error {
 	for _, repoID := range repoIDs {
-		ids, err := refusedOrders.All(tx, repoID, limited)
+		ids, err := record.RefusedOrders.All(tx, repoID, record.Limited)
 		if err != nil {
 			return err
 		}
@@ -136,7 +137,7 @@ func (s *Service) RetryNow(tx *db.Tx, repoIDs []string) error {
 
 // mergeAt merges a head. A host that keeps pull requests merges it itself: its rules
 // count, besides those of the policy.
-func (s *Service) mergeAt(ctx context.Context, host codehost.Host, r repo.Ref, pr *row, o codehost.MergeOptions) (string, error) {
+func (s *Service) mergeAt(ctx context.Context, host codehost.Host, r repo.Ref, pr *record.Pull, o codehost.MergeOptions) (string, error) {
 	if !s.kept(r) {
 		return host.Merge(ctx, r.HostRepo(), o)
 	}
@@ -153,9 +154,9 @@ func (s *Service) mergeAt(ctx context.Context, host codehost.Host, r repo.Ref, p
 
 // merged records that an order was carried out, and has the branch deleted if the policy says
 // so. A branch that was merged otherwise is kept for whoever looks into it.
-func (s *Service) merged(tx *db.Tx, r repo.Ref, d dueRow, m made) error {
+func (s *Service) merged(tx *db.Tx, r repo.Ref, d record.DueRow, m record.Made) error {
 	pr, recorded, err := s.applied(tx, d, m)
-	if err != nil || !recorded || m.otherwise != "" || !r.Policy.Merge.DeleteBranch || pr.AuthorKind != ByAgent {
+	if err != nil || !recorded || m.Otherwise != "" || !r.Policy.Merge.DeleteBranch || pr.AuthorKind != record.ByAgent {
 		return err
 	}
 	return s.dropBranch(tx, r, pr.ID, pr.HeadRef, d.HeadSHA)
@@ -163,38 +164,38 @@ func (s *Service) merged(tx *db.Tx, r repo.Ref, d dueRow, m made) error {
 
 // applied records the merge of an order; false if it is recorded already. It reads the pull
 // request again, because the head may have moved.
-func (s *Service) applied(tx *db.Tx, d dueRow, m made) (pr *row, recorded bool, err error) {
-	pr, _, err = lock(tx, d.PRID)
+func (s *Service) applied(tx *db.Tx, d record.DueRow, m record.Made) (pr *record.Pull, recorded bool, err error) {
+	pr, _, err = record.Lock(tx, d.PRID)
 	if err != nil {
 		return pr, false, err
 	}
-	checks := ChecksNone
+	checks := record.ChecksNone
 	if _, checked, err := s.Checks.Of(tx, pr.ID, d.HeadSHA); err != nil {
 		return pr, false, err
 	} else if checked {
-		checks = ChecksPassed
+		checks = record.ChecksPassed
 	}
-	if pr.State != Open { // a push, or the host, has told of the merge before
+	if pr.State != record.Open { // a push, or the host, has told of the merge before
 		return pr, false, nil
 	}
 	if pr.HeadSHA != d.HeadSHA { // the head that was merged is kept, although a newer one has come
 		pr.HeadSHA, pr.Checks = d.HeadSHA, checks
 	}
-	pr.endMerged(m, d.DecidedBy, tx.Now)
-	if err := save(tx, pr); err != nil {
+	pr.EndMerged(m, d.DecidedBy, tx.Now)
+	if err := record.Save(tx, pr); err != nil {
 		return pr, false, err
 	}
-	if err := s.Queue.Merged(tx, pr.ID, d.ID, m.sha); err != nil {
+	if err := s.Queue.Merged(tx, pr.ID, d.ID, m.SHA); err != nil {
 		return pr, false, err
 	}
-	if _, err := carriedOut.Exec(tx, d.ID); err != nil {
+	if _, err := record.CarriedOut.Exec(tx, d.ID); err != nil {
 		return pr, false, err
 	}
 	// There may be a question about a newer head.
 	if err := s.endQuestions(tx, pr); err != nil {
 		return pr, false, err
 	}
-	if err := s.announceMerge(tx, pr, d.HeadSHA, m.sha, d.DecidedBy); err != nil || m.otherwise == "" {
+	if err := s.announceMerge(tx, pr, d.HeadSHA, m.SHA, d.DecidedBy); err != nil || m.Otherwise == "" {
 		return pr, true, err
 	}
 	return pr, true, s.alarm(tx, pr, d.HeadSHA, m)
@@ -202,38 +203,38 @@ func (s *Service) applied(tx *db.Tx, d dueRow, m made) (pr *row, recorded bool, 
 
 // notMerged records why the host did not carry out an order. The merge is tried again,
 // an agent repairs the head, or a person decides. again tells that the order stands.
-func (s *Service) notMerged(tx *db.Tx, d dueRow, tries int64, pr *row, mergeErr error) (again bool, err error) {
+func (s *Service) notMerged(tx *db.Tx, d record.DueRow, tries int64, pr *record.Pull, mergeErr error) (again bool, err error) {
 	moved := errors.Is(mergeErr, codehost.ErrHeadMoved) || errors.Is(mergeErr, codehost.ErrNotFound)
 	conflict := errors.Is(mergeErr, codehost.ErrConflict)
 	why := whyNot(mergeErr)
 	if !moved && !conflict && tries < maxTries {
 		at := db.Micros(tx.Now.Add(retries.After(int(tries))))
-		_, err := postpone.Exec(tx, postponeArgs{ID: d.ID, Error: why, RetryAt: at, Told: true})
+		_, err := record.Postpone.Exec(tx, record.PostponeArgs{ID: d.ID, Error: why, RetryAt: at, Told: true})
 		return true, err
 	}
-	state, reason := ActionFailed, "host_failed"
+	state, reason := record.ActionFailed, "host_failed"
 	switch {
 	case moved:
-		state = ActionStale
+		state = record.ActionStale
 	case conflict:
 		reason = "merge_conflict"
 		pr.Mergeable = "conflict"
-		if err := save(tx, pr); err != nil {
+		if err := record.Save(tx, pr); err != nil {
 			return false, err
 		}
 	}
-	if n, err := endAction.Exec(tx, d.ID, state, why); err != nil || n == 0 {
+	if n, err := record.EndAction.Exec(tx, d.ID, state, why); err != nil || n == 0 {
 		return false, err // the transaction that moved the head did the rest
 	}
 	if conflict {
-		if _, err := setToMend.Exec(tx, d.ID); err != nil {
+		if _, err := record.SetToMend.Exec(tx, d.ID); err != nil {
 			return false, err
 		}
 	}
 	if moved {
-		err = staleEvent.Record(tx, event.Subject{ID: d.ID, RepoID: pr.RepoID}, questionData{HeadSHA: d.HeadSHA, PRID: pr.ID})
+		err = record.StaleEvent.Record(tx, event.Subject{ID: d.ID, RepoID: pr.RepoID}, record.QuestionData{HeadSHA: d.HeadSHA, PRID: pr.ID})
 	} else {
-		err = mergeFailedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, mergeFailedData{Reason: reason})
+		err = record.MergeFailedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, record.MergeFailedData{Reason: reason})
 	}
 	if err != nil {
 		return false, err
@@ -242,7 +243,7 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, tries int64, pr *row, mergeErr 
 		// A push was not reported yet, or the answer to a merge that was made got lost: the
 		// loop asks the host.
 		pr.FactsWant++
-		if err := save(tx, pr); err != nil {
+		if err := record.Save(tx, pr); err != nil {
 			return false, err
 		}
 		s.Hub.Notify(tx, event.PullTopic)
@@ -251,25 +252,18 @@ func (s *Service) notMerged(tx *db.Tx, d dueRow, tries int64, pr *row, mergeErr 
 }
 
 // taskGoesOn tells the task of a pull request that it waits for checks again.
-func (s *Service) taskGoesOn(tx *db.Tx, pr *row) error {
+func (s *Service) taskGoesOn(tx *db.Tx, pr *record.Pull) error {
 	if pr.TaskID == nil {
 		return nil
 	}
-	return TaskAwaits.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
+	return record.TaskAwaits.Send(tx, record.Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 }
-
-// Reasons why a merge waits for its host.
-const (
-	limited        = "The code host permits no more calls for now."
-	unanswered     = "The code host does not answer now. It is asked again."
-	ungrantedWords = "The owner of the repository has yet to grant the permission " // and its name
-)
 
 // whyNot is the reason why a merge was not made, for people. An error that is no fault
 // appears in the log only.
 func whyNot(err error) string {
 	if blocked, ok := errors.AsType[*codehost.BlockedError](err); ok {
-		return "A rule of the code host is not met: " + enumerate(blocked.Missing, 0) + "."
+		return "A rule of the code host is not met: " + record.Enumerate(blocked.Missing, 0) + "."
 	}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f.Detail

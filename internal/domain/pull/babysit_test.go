@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // ended ends the newest round.
@@ -31,13 +32,13 @@ func TestFailedCheckIsRepaired(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		y.policy(checked)
 		pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
-		y.wantBabysit(pr, BabysitWatching, 0, 0)
+		y.wantBabysit(pr, record.BabysitWatching, 0, 0)
 		y.full = true
 		y.checked(y.check[0], &one)
-		y.wantBabysit(pr, BabysitWatching, 0, 0)
+		y.wantBabysit(pr, record.BabysitWatching, 0, 0)
 		y.full = false
 		y.pass(sweep)
-		y.wantBabysit(pr, BabysitCI, 1, 0)
+		y.wantBabysit(pr, record.BabysitCI, 1, 0)
 		if r := y.round[len(y.round)-1]; r.Branch != "svc/a" || r.TaskID != "task-svc/a" || !strings.Contains(r.Problem, "code 1") ||
 			!strings.Contains(r.Problem, "make check") ||
 			!strings.Contains(r.Problem, "```\nok\n```") {
@@ -46,9 +47,9 @@ func TestFailedCheckIsRepaired(t *testing.T) {
 		sha := y.commit("svc/a", "a", "2\n")
 		y.moved("svc/a", sha)
 		y.ended(pr, false)
-		y.wantBabysit(pr, BabysitWatching, 1, 0)
+		y.wantBabysit(pr, record.BabysitWatching, 1, 0)
 		y.checked(y.check[1], &zero)
-		if got := y.pr(pr); got.Checks != ChecksPassed || got.PendingAction == nil || got.PendingAction.HeadSHA != sha {
+		if got := y.pr(pr); got.Checks != record.ChecksPassed || got.PendingAction == nil || got.PendingAction.HeadSHA != sha {
 			t.Errorf("repaired: %+v", got)
 		}
 	})
@@ -69,11 +70,11 @@ func TestSpentRoundsAreRearmed(t *testing.T) {
 				y.moved("svc/a", y.commit("svc/a", "a", "2\n"))
 				y.checked(y.check[1], &one) // before the round is over
 			}
-			y.wantBabysit(pr, BabysitCI, int64(n+1), 0)
+			y.wantBabysit(pr, record.BabysitCI, int64(n+1), 0)
 			y.ended(pr, false)
 			y.pass(time.Hour)
 		}
-		y.wantBabysit(pr, BabysitSpent, 3, 0)
+		y.wantBabysit(pr, record.BabysitSpent, 3, 0)
 		y.wantTold("task-svc/a", "stuck: ci_ladder_spent")
 		if !slices.Equal(y.asked, []string{"ci_ladder_spent"}) {
 			t.Errorf("escalations %v", y.asked)
@@ -82,14 +83,14 @@ func TestSpentRoundsAreRearmed(t *testing.T) {
 		if len(y.round) != 3 {
 			t.Errorf("%d rounds", len(y.round))
 		}
-		if out := rearm(202); out.Forgiven != 3 || out.Sweep != "queued" || out.Babysit.State != BabysitCI ||
+		if out := rearm(202); out.Forgiven != 3 || out.Sweep != "queued" || out.Babysit.State != record.BabysitCI ||
 			out.Babysit.CIRoundsUsed != 1 || out.Began == nil || *out.Began != "round" {
 			t.Errorf("rearmed %+v", out)
 		}
 		y.pass(0)
-		y.wantBabysit(pr, BabysitCI, 1, 0)
+		y.wantBabysit(pr, record.BabysitCI, 1, 0)
 		y.ended(pr, true)
-		y.wantBabysit(pr, BabysitSpent, 1, 0)
+		y.wantBabysit(pr, record.BabysitSpent, 1, 0)
 		if got := rearm(202); got.Forgiven != 1 || y.pr(pr).Babysit.Forgiven != 4 {
 			t.Errorf("rearmed again: %+v", got)
 		}
@@ -103,7 +104,7 @@ func TestSpentRoundsAreRearmed(t *testing.T) {
 		y.checked(y.check[len(y.check)-1], &zero)
 		y.approve(pr, sha)
 		y.pass(0)
-		y.wantBabysit(pr, BabysitDone, 1, 0)
+		y.wantBabysit(pr, record.BabysitDone, 1, 0)
 		var problem map[string]any
 		y.call(409, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "once more"}`, &problem)
 		if problem["reason"] != "pr_not_open" {
@@ -119,10 +120,10 @@ func TestLostCheckIsMadeAgain(t *testing.T) {
 		y.policy(checked)
 		pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
 		y.checked(y.check[0], nil)
-		y.wantNeed(pr, NeedsMachine, "pr.rearm_babysit")
+		y.wantNeed(pr, record.NeedsMachine, "pr.rearm_babysit")
 		y.call(202, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "the box is back"}`, nil)
 		y.pass(0)
-		if got := y.pr(pr); len(y.check) != 2 || len(y.round) != 0 || got.Checks != ChecksPending {
+		if got := y.pr(pr); len(y.check) != 2 || len(y.round) != 0 || got.Checks != record.ChecksPending {
 			t.Errorf("%d checks, %d rounds, %+v", len(y.check), len(y.round), got)
 		}
 	})
@@ -137,7 +138,7 @@ func TestConflictsAreResolved(t *testing.T) {
 		y.approve(pr, sha)
 		y.pass(0)
 		for n := range int64(2) {
-			y.wantBabysit(pr, BabysitConflict, 0, n+1)
+			y.wantBabysit(pr, record.BabysitConflict, 0, n+1)
 			if r := y.round[n]; !strings.Contains(r.Problem, "Merge origin/main") {
 				t.Errorf("round %+v", r)
 			}
@@ -145,7 +146,7 @@ func TestConflictsAreResolved(t *testing.T) {
 			y.moved("svc/a", sha)
 			y.ended(pr, false)
 		}
-		y.wantBabysit(pr, BabysitSpent, 0, 2)
+		y.wantBabysit(pr, record.BabysitSpent, 0, 2)
 		y.wantTold("task-svc/a", "stuck: merge_conflict")
 	})
 }

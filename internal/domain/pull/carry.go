@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 )
@@ -18,9 +19,6 @@ import (
 // merged in, and each file that was looked at is the same to the byte. Git at the code host
 // tells (readFacts); nothing is asked about the new head before that is known (green), and
 // the decision moves once the checks of the new head have passed.
-
-// carryLook is pulls.carry while git was not asked about a new head.
-const carryLook = "look"
 
 // Decided is what a decision was made about.
 type Decided struct {
@@ -44,7 +42,7 @@ type Moved struct {
 func Carries(was Decided, is Moved) bool {
 	switch {
 	case is.Carry == "never", was.Change == "", was.Change != is.Change, was.BaseRef != is.BaseRef,
-		was.MergeBases != 1, is.MergeBases != 1, was.By == byPolicy,
+		was.MergeBases != 1, is.MergeBases != 1, was.By == record.ByPolicy,
 		is.LastPush && was.By != "" && (was.By == is.By || is.By == "" || is.Same):
 		return false
 	}
@@ -65,9 +63,9 @@ func guarded(file string) bool {
 
 // setAside makes the open action of a pull request stale whose head moves to sha. carry is
 // carryLook if a decision of the pull request may hold for the new head.
-func (s *Service) setAside(tx *db.Tx, pr *row) (carry string, err error) {
+func (s *Service) setAside(tx *db.Tx, pr *record.Pull) (carry string, err error) {
 	if err := s.ended(tx, pr, func() error {
-		_, err := setAsideAction.Exec(tx, pr.ID, tx.Micros())
+		_, err := record.SetAsideAction.Exec(tx, pr.ID, tx.Micros())
 		return err
 	}); err != nil {
 		return "", err
@@ -75,10 +73,10 @@ func (s *Service) setAside(tx *db.Tx, pr *row) (carry string, err error) {
 	if pr.AbandonedAt != nil {
 		return "", endCarry(tx, pr)
 	}
-	if any, err := mayCarry.One(tx, pr.ID); err != nil || !any {
+	if any, err := record.MayCarry.One(tx, pr.ID); err != nil || !any {
 		return "", err
 	}
-	return carryLook, nil
+	return record.CarryLook, nil
 }
 
 // lastPush tells whether a branch wants its last push approved by somebody else.
@@ -96,18 +94,18 @@ func lastPush(ctx context.Context, hosts *codehost.Hosts, r codehost.Repo, branc
 
 // judgeCarry decides, once the facts of a new head are known, whether the head takes a
 // decision over. If its checks have passed, the pull request goes on from here.
-func (s *Service) judgeCarry(tx *db.Tx, r repo.Ref, pr *row, f facts, by *string) error {
-	if pr.Carry != carryLook {
+func (s *Service) judgeCarry(tx *db.Tx, r repo.Ref, pr *record.Pull, f record.InGit, by *string) error {
+	if pr.Carry != record.CarryLook {
 		return nil
 	}
 	pr.Carry = ""
-	is := Moved{Decided: Decided{BaseRef: pr.BaseRef, MergeBases: int64(f.mergeBases), Change: f.change}, Paths: f.paths,
-		LastPush: f.lastPush, Carry: r.Policy.Approvals.Carry, Floors: r.Floors}
+	is := Moved{Decided: Decided{BaseRef: pr.BaseRef, MergeBases: int64(f.MergeBases), Change: f.Change}, Paths: f.Paths,
+		LastPush: f.LastPush, Carry: r.Policy.Approvals.Carry, Floors: r.Floors}
 	if by != nil {
 		is.By = *by
 	}
-	if f.change != "" {
-		a, ok, err := sameChange.Maybe(tx, pr.ID, f.change)
+	if f.Change != "" {
+		a, ok, err := record.SameChange.Maybe(tx, pr.ID, f.Change)
 		if err != nil {
 			return err
 		}
@@ -124,56 +122,56 @@ func (s *Service) judgeCarry(tx *db.Tx, r repo.Ref, pr *row, f facts, by *string
 			pr.Carry = a.ID
 		}
 	}
-	_, asked, err := openAction.Maybe(tx, pr.ID)
+	_, asked, err := record.OpenAction.Maybe(tx, pr.ID)
 	if asked {
 		pr.Carry = "" // a person has decided about the new head meanwhile
 	}
 	if err != nil {
 		return err
 	}
-	return save(tx, pr)
+	return record.Save(tx, pr)
 }
 
 // notCarried leaves what was decided about an earlier head behind: somebody is asked about the
 // present one, or has ordered its merge.
-func notCarried(tx *db.Tx, pr *row) error {
+func notCarried(tx *db.Tx, pr *record.Pull) error {
 	if pr.Carry == "" {
 		return nil
 	}
 	pr.Carry = ""
-	return save(tx, pr)
+	return record.Save(tx, pr)
 }
 
 // endCarry has no head of a pull request take over what was decided before its end, or before
 // agents were told to leave it alone.
-func endCarry(tx *db.Tx, pr *row) error {
-	if _, err := dropAside.Exec(tx, pr.ID); err != nil {
+func endCarry(tx *db.Tx, pr *record.Pull) error {
+	if _, err := record.DropAside.Exec(tx, pr.ID); err != nil {
 		return err
 	}
 	return notCarried(tx, pr)
 }
 
 // carry moves a decision to the present head of a pull request, if there is one to move.
-func (s *Service) carry(tx *db.Tx, pr *row) error {
+func (s *Service) carry(tx *db.Tx, pr *record.Pull) error {
 	from := pr.Carry
 	if err := notCarried(tx, pr); err != nil {
 		return err
 	}
-	if _, open, err := openAction.Maybe(tx, pr.ID); err != nil || open {
+	if _, open, err := record.OpenAction.Maybe(tx, pr.ID); err != nil || open {
 		return err
 	}
-	a, ok, err := asideByID.Maybe(tx, pr.ID, from)
+	a, ok, err := record.AsideByID.Maybe(tx, pr.ID, from)
 	if err != nil || !ok {
 		return err
 	}
-	state := ActionApproved
+	state := record.ActionApproved
 	if a.DecidedBy == nil {
-		state = ActionPending
+		state = record.ActionPending
 	}
-	if n, err := carryAction.Exec(tx, carryArgs{ID: a.ID, State: state, HeadSHA: pr.HeadSHA}); err != nil || n == 0 {
+	if n, err := record.CarryAction.Exec(tx, record.CarryArgs{ID: a.ID, State: state, HeadSHA: pr.HeadSHA}); err != nil || n == 0 {
 		return err
 	}
-	if state == ActionApproved {
+	if state == record.ActionApproved {
 		s.orders.Add(tx, a.ID, due.Entry{Account: tx.Account})
 	}
 	if from = a.HeadSHA; a.CarriedFrom != nil {
@@ -181,11 +179,12 @@ func (s *Service) carry(tx *db.Tx, pr *row) error {
 	}
 	s.Hub.Notify(tx, event.PullTopic)
 	about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
-	if state == ActionPending { // it is told anew, with links for this head
-		if err := AskedEvent.Record(tx, about, askedData{HeadSHA: pr.HeadSHA, Kind: KindMerge, PRID: pr.ID}); err != nil {
+	if state == record.ActionPending { // it is told anew, with links for this head
+		if err := record.AskedEvent.Record(tx, about, record.AskedData{HeadSHA: pr.HeadSHA, Kind: record.KindMerge,
+			PRID: pr.ID}); err != nil {
 			return err
 		}
 	}
-	return carriedEvent.Record(tx, about,
-		carriedData{Change: a.Change, From: from, PRID: pr.ID, PushedBy: pr.PushedBy, To: pr.HeadSHA})
+	return record.CarriedEvent.Record(tx, about,
+		record.CarriedData{Change: a.Change, From: from, PRID: pr.ID, PushedBy: pr.PushedBy, To: pr.HeadSHA})
 }

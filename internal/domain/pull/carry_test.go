@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 )
 
@@ -156,7 +157,7 @@ func TestApprovalOverARebase(t *testing.T) {
 				}
 				y.pass(0)
 				a := y.pr(pr).PendingAction
-				if carried := a != nil && a.State == ActionApproved; a == nil || carried != c.want || a.HeadSHA != is {
+				if carried := a != nil && a.State == record.ActionApproved; a == nil || carried != c.want || a.HeadSHA != is {
 					t.Fatalf("the action is %+v, want it carried: %t", a, c.want)
 				}
 				y.write(func(tx *db.Tx) error {
@@ -173,7 +174,7 @@ func TestApprovalOverARebase(t *testing.T) {
 				})
 				y.host.merge = nil
 				y.pass(10 * 60e9)
-				if state := y.pr(pr).State; (state == Merged) != c.want {
+				if state := y.pr(pr).State; (state == record.Merged) != c.want {
 					t.Errorf("it is %s", state)
 				}
 			})
@@ -205,13 +206,14 @@ func TestQuestionOverARebase(t *testing.T) {
 		y.checked(y.check[1], &zero)
 		y.pass(0)
 		a := y.pr(pr).PendingAction
-		if a == nil || a.ID != question || a.State != ActionPending || a.HeadSHA != is || a.DecidedAt != nil || *a.CarriedFrom != sha {
+		if a == nil || a.ID != question || a.State != record.ActionPending || a.HeadSHA != is || a.DecidedAt != nil ||
+			*a.CarriedFrom != sha {
 			t.Errorf("%+v", a)
 		}
-		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(pr, record.NeedsDecision, "pr.approve_pending")
 		y.approve(pr, is)
 		y.pass(0)
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 	})
 }
 
@@ -229,14 +231,14 @@ func TestQuestionThatIsOverIsNotCarried(t *testing.T) {
 		y.onMain("other.txt", "o\n")
 		is := y.rebase()
 		y.read()
-		y.pass(askFor)
+		y.pass(record.AskFor)
 		y.checked(y.check[1], &zero)
 		y.pass(0)
 		a := y.pr(pr).PendingAction
-		if a == nil || a.ID == question || a.State != ActionPending || a.HeadSHA != is || a.CarriedFrom != nil {
+		if a == nil || a.ID == question || a.State != record.ActionPending || a.HeadSHA != is || a.CarriedFrom != nil {
 			t.Errorf("%+v", a)
 		}
-		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(pr, record.NeedsDecision, "pr.approve_pending")
 	})
 }
 
@@ -248,13 +250,13 @@ func TestApprovalOverSeveralHeads(t *testing.T) {
 		y.approve(pr, was)
 		other := y.rewrite("user:ann", func() { y.record("b.txt", "other\n") })
 		y.pass(0)
-		if a := y.pr(pr).PendingAction; a.State != ActionPending || a.HeadSHA != other {
+		if a := y.pr(pr).PendingAction; a.State != record.ActionPending || a.HeadSHA != other {
 			t.Fatalf("%+v", a)
 		}
 		// Back to the approved head: the approval is valid again.
 		y.rewrite("user:ann", func() { y.git("reset", "--quiet", "--hard", was) })
 		y.pass(0)
-		if a := y.pr(pr).PendingAction; a.State != ActionApproved || a.HeadSHA != was {
+		if a := y.pr(pr).PendingAction; a.State != record.ActionApproved || a.HeadSHA != was {
 			t.Fatalf("back at the approved head: %+v", a)
 		}
 		for range 3 { // before git was asked about the heads between
@@ -263,7 +265,7 @@ func TestApprovalOverSeveralHeads(t *testing.T) {
 		}
 		y.pass(0)
 		a := y.pr(pr).PendingAction
-		if a.State != ActionApproved || a.HeadSHA != y.git("rev-parse", "svc/a") || *a.CarriedFrom != was {
+		if a.State != record.ActionApproved || a.HeadSHA != y.git("rev-parse", "svc/a") || *a.CarriedFrom != was {
 			t.Errorf("after three rebases: %+v", a)
 		}
 		// A refusal in between takes the approval back.
@@ -272,7 +274,7 @@ func TestApprovalOverSeveralHeads(t *testing.T) {
 		y.call(200, "POST", "/v1/prs/"+pr+"/skip-pending", `{"head_sha": "`+third+`"}`, nil)
 		y.rewrite("user:ann", func() { y.git("reset", "--quiet", "--hard", was) })
 		y.pass(0)
-		if a := y.pr(pr).PendingAction; a == nil || a.State != ActionPending {
+		if a := y.pr(pr).PendingAction; a == nil || a.State != record.ActionPending {
 			t.Errorf("after a refusal: %+v", a)
 		}
 	})
@@ -309,7 +311,7 @@ func TestCarries(t *testing.T) {
 		"two merge bases then":        func(d *Decided, _ *Moved) { d.MergeBases = 2 },
 		"two merge bases now":         func(_ *Decided, m *Moved) { m.MergeBases = 2 },
 		"no common history":           func(_ *Decided, m *Moved) { m.MergeBases = 0 },
-		"an order of the policy":      func(d *Decided, _ *Moved) { d.By = byPolicy },
+		"an order of the policy":      func(d *Decided, _ *Moved) { d.By = record.ByPolicy },
 		"the approver pushed":         func(_ *Decided, m *Moved) { m.LastPush, m.By = true, "user:ada" },
 		"nobody knows who pushed":     func(_ *Decided, m *Moved) { m.LastPush, m.By = true, "" },
 		"the approver may be it":      func(_ *Decided, m *Moved) { m.LastPush, m.Same = true, true },
@@ -337,7 +339,7 @@ func TestPolicyGrewSince(t *testing.T) {
 		y.onMain("other.txt", "o\n")
 		is := y.rebase()
 		y.pass(0)
-		if a := y.pr(pr).PendingAction; a == nil || a.State != ActionPending || a.HeadSHA != is {
+		if a := y.pr(pr).PendingAction; a == nil || a.State != record.ActionPending || a.HeadSHA != is {
 			t.Errorf("%+v", a)
 		}
 	})
@@ -359,7 +361,7 @@ func TestRetargeted(t *testing.T) {
 		y.git("push", "--quiet", y.root+"/acme/web.git", "main:next")
 		is := y.rebase()
 		y.pass(0)
-		if a := y.pr(pr).PendingAction; a == nil || a.State != ActionPending || a.HeadSHA != is {
+		if a := y.pr(pr).PendingAction; a == nil || a.State != record.ActionPending || a.HeadSHA != is {
 			t.Errorf("%+v", a)
 		}
 		y.write(func(tx *db.Tx) error {
@@ -425,7 +427,7 @@ func TestAskedBeforeTheCarryIsJudged(t *testing.T) {
 			onBoth(t, func(t *testing.T, y *yard) {
 				y.policy("version: 1\nmerge: {grace: 600}\n")
 				prID, next := y.reworded()
-				if pr := y.row(prID); pr.Carry != carryLook {
+				if pr := y.row(prID); pr.Carry != record.CarryLook {
 					t.Fatalf("carry is %q", pr.Carry)
 				}
 				y.call(200, "POST", "/v1/prs/"+prID+"/"+verb, `{"head_sha": "`+next+`"}`, nil)
@@ -474,7 +476,7 @@ func TestCarryEnds(t *testing.T) {
 				y.asTable()
 				end.back(y, prID, next)
 				y.pass(0)
-				if a := y.action(prID); a.State != ActionPending || a.CarriedFrom != nil {
+				if a := y.action(prID); a.State != record.ActionPending || a.CarriedFrom != nil {
 					t.Errorf("%s, and back: %+v", name, a)
 				}
 			})

@@ -9,10 +9,11 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due/duetest"
+	"yardmaster/internal/domain/pull/record"
 )
 
 var (
-	orderOf = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND kind = 'merge'`)
+	orderOf = db.Q[record.Action](`SELECT ` + record.ActionColumns + ` FROM pull_actions WHERE pr_id = $1 AND kind = 'merge'`)
 	// takeAway gives what a node works on to another one.
 	takeAway = db.S(`UPDATE due SET fence = fence + 1, due_at = $1 WHERE queue = 'merges' AND state = 'held'`)
 	// basedOn gives a branch to all pull requests as their base, and opens them.
@@ -33,8 +34,8 @@ func TestOrderIsOfItsClaim(t *testing.T) {
 				sha := y.commit("svc/a", "a", "1\n")
 				pr := y.propose("svc/a", sha)
 				y.approve(pr, sha)
-				var before, after actionRow
-				state := func(a *actionRow) {
+				var before, after record.Action
+				state := func(a *record.Action) {
 					y.write(func(tx *db.Tx) (err error) { *a, err = orderOf.One(tx, pr); return err })
 				}
 				y.host.merge, y.host.lost = answer, answer
@@ -47,10 +48,10 @@ func TestOrderIsOfItsClaim(t *testing.T) {
 				if !before.Called || !reflect.DeepEqual(after, before) {
 					t.Errorf("%+v, was %+v", after, before)
 				}
-				y.wantState(pr, Open)
+				y.wantState(pr, record.Open)
 				y.host.merge, y.host.lost, y.host.during = nil, nil, nil
 				y.pass(time.Minute)
-				y.wantState(pr, Merged)
+				y.wantState(pr, record.Merged)
 				y.wantActions(pr, "applied")
 			})
 		})
@@ -78,7 +79,7 @@ func TestMergedBranchIsDropped(t *testing.T) {
 			y.host.remove = &codehost.BusyError{After: time.Minute}
 			pr := y.propose(name, y.commit(name, name, "1\n"))
 			y.pass(0)
-			y.wantState(pr, Merged)
+			y.wantState(pr, record.Merged)
 			duetest.Pass(y.ctx(), t, y.Intents.Due)
 			if _, err := y.host.Head(y.ctx(), webRepo, name); err != nil {
 				t.Errorf("%s, while the host is busy: %v", name, err)
@@ -110,7 +111,7 @@ func TestRequestedDuringTheMerge(t *testing.T) {
 				y.host.during = func() { y.host.during = nil; y.requests("bob", pr, sha, "Another name, please.") }
 				duetest.Pass(y.ctx(), t, y.Due)
 				y.asTable()
-				if now := y.row(pr); now.Babysit != BabysitReview {
+				if now := y.row(pr); now.Babysit != record.BabysitReview {
 					t.Errorf("%s, needs %q", now.Babysit, now.Needs)
 				}
 			})

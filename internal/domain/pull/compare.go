@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/pull/moves"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // Difference is a pull request that was not moved on after its facts have changed, or whose
@@ -26,12 +27,12 @@ func (d Difference) String() string {
 // Compare lists the differences about the pull requests of tx.Account that have not ended.
 // Nothing calls Compare but tests: a change of facts that no move follows is a fault.
 func (s *Service) Compare(tx *db.Tx) (out []Difference, err error) {
-	ids, err := unended.All(tx, tx.Account)
+	ids, err := record.Unended.All(tx, tx.Account)
 	if err != nil {
 		return nil, err
 	}
 	for _, prID := range ids {
-		m, _, err := s.look(tx, &row{ID: prID})
+		m, _, err := s.look(tx, &record.Pull{ID: prID})
 		if err != nil {
 			return nil, err
 		}
@@ -50,14 +51,14 @@ func (s *Service) Compare(tx *db.Tx) (out []Difference, err error) {
 // settled tells whether a move would change nothing, or the next pass moves the pull request.
 func (m moving) settled(tx *db.Tx) (bool, error) {
 	switch {
-	case m.step.Do == moves.DoLook, m.MoveAt == moveSoon:
+	case m.step.Do == moves.DoLook, m.MoveAt == record.MoveSoon:
 		return true, nil
 	case m.step.Do == moves.DoPerson:
 		return m.Needs == m.step.Of, nil
 	case m.Needs != "":
 		return false, nil
 	case isOrdered(m.step):
-		_, open, err := openAction.Maybe(tx, m.ID)
+		_, open, err := record.OpenAction.Maybe(tx, m.ID)
 		return open, err
 	}
 	switch m.step.Do {

@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
 )
@@ -68,11 +69,11 @@ type DiffHunk struct {
 }
 
 func (s *Service) diff(ctx context.Context, in diffIn) (Diff, error) {
-	var pr row
+	var pr record.Pull
 	var r repo.Ref
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		var ok bool
-		if pr, ok, err = byID.Maybe(tx, tx.Account, in.ID); err != nil {
+		if pr, ok, err = record.ByID.Maybe(tx, tx.Account, in.ID); err != nil {
 			return err
 		}
 		if !ok {
@@ -93,12 +94,12 @@ func (s *Service) diff(ctx context.Context, in diffIn) (Diff, error) {
 // unquoted is the path in git of a path in an answer.
 func unquoted(path string) string {
 	if strings.HasPrefix(path, `"`) {
-		return illegible(path)
+		return record.Illegible(path)
 	}
 	return path
 }
 
-func (s *Service) diffOf(ctx context.Context, r codehost.Repo, pr *row, since, path string) (Diff, error) {
+func (s *Service) diffOf(ctx context.Context, r codehost.Repo, pr *record.Pull, since, path string) (Diff, error) {
 	d, err := s.changes(ctx, r, pr, since, path)
 	if err != nil {
 		return Diff{}, err
@@ -118,7 +119,7 @@ func (s *Service) diffOf(ctx context.Context, r codehost.Repo, pr *row, since, p
 // changes asks the code host for a diff. If the commits of a merged branch are gone, it
 // answers the diff of the merge. It fails with the reason commits_gone, and with a fault
 // on the field since_sha.
-func (s *Service) changes(ctx context.Context, r codehost.Repo, pr *row, since, path string) (codehost.Diff, error) {
+func (s *Service) changes(ctx context.Context, r codehost.Repo, pr *record.Pull, since, path string) (codehost.Diff, error) {
 	host, err := s.Hosts.Of(r)
 	if err != nil {
 		return codehost.Diff{}, err

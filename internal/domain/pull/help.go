@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/pull/moves"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // failing is why a person has to look at a pull request: its kind, and a sentence.
@@ -23,7 +24,7 @@ func (s *Service) help(tx *db.Tx, m moving, before, needs string) error {
 		return nil
 	}
 	if slices.Contains(asksHelp, before) {
-		if err := SeenTo.Send(tx, Note{PRID: m.ID, Text: "It does not wait for that any more."}); err != nil {
+		if err := record.SeenTo.Send(tx, record.Note{PRID: m.ID, Text: "It does not wait for that any more."}); err != nil {
 			return err
 		}
 	}
@@ -31,10 +32,10 @@ func (s *Service) help(tx *db.Tx, m moving, before, needs string) error {
 		return nil
 	}
 	f := m.failing()
-	return RoundsSpent.Send(tx, Trouble{
-		PRID: m.ID, RepoID: m.RepoID, TaskID: m.TaskID, URL: s.address(m.row), Category: f.kind, Reason: f.why,
+	return record.RoundsSpent.Send(tx, record.Trouble{
+		PRID: m.ID, RepoID: m.RepoID, TaskID: m.TaskID, URL: s.address(m.Pull), Category: f.kind, Reason: f.why,
 		Title: fmt.Sprintf("Pull request #%d needs a person", m.Number),
-		Body:  fmt.Sprintf("%s\n%s\n\n%s.", m.Title, s.address(m.row), capital(f.why)),
+		Body:  fmt.Sprintf("%s\n%s\n\n%s.", m.Title, s.address(m.Pull), capital(f.why)),
 	})
 }
 
@@ -62,7 +63,7 @@ func (m moving) notOurs() string {
 	switch {
 	case m.Fork:
 		return "a branch of another repository"
-	case m.onDefault(m.repo):
+	case m.OnDefault(m.repo):
 		return "the default branch"
 	}
 	return "branches of people, as the policy says"
@@ -73,7 +74,7 @@ func (m moving) trouble() failing {
 	switch {
 	case m.Mergeable == "conflict":
 		return failing{"merge_conflict", "the branch conflicts with its base"}
-	case m.Checks == ChecksFailed:
+	case m.Checks == record.ChecksFailed:
 		return failing{"ci_ladder_spent", m.ChecksWhy}
 	case m.Objections > 0:
 		return failing{"ci_ladder_spent", "somebody requests changes"}

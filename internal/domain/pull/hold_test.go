@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/proof/seed"
 )
@@ -41,15 +42,15 @@ func TestOrdersWaitForChecks(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		sha := y.commit("svc/a", "a", "1\n")
 		pr := y.propose("svc/a", sha)
-		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(pr, record.NeedsDecision, "pr.approve_pending")
 		y.named()
 		y.approve(pr, sha)
 		y.pass(sweep)
-		y.wantState(pr, Open) // it runs
+		y.wantState(pr, record.Open) // it runs
 		y.checked(y.check[0], &one)
 		y.pass(sweep)
 		y.pass(longestWait)
-		if got := y.wantState(pr, Open); got.Checks != ChecksFailed || got.Babysit.State != BabysitCI {
+		if got := y.wantState(pr, record.Open); got.Checks != record.ChecksFailed || got.Babysit.State != record.BabysitCI {
 			t.Errorf("it is %s and %s", got.Checks, got.Babysit.State)
 		}
 		y.wantActions(pr, "approved")
@@ -64,7 +65,7 @@ func TestOrdersWaitForChecks(t *testing.T) {
 		y.checked(y.check[1], &zero)
 		y.wantTold("task-svc/a", "mergeable")
 		y.pass(0)
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 	})
 }
 
@@ -79,7 +80,7 @@ func TestRedHeadsLeaveTheQueue(t *testing.T) {
 		order := y.pr(pr).PendingAction.ID
 		stands := func() (ok bool) {
 			y.write(func(tx *db.Tx) error {
-				all, err := StandingOrders(tx, []string{order})
+				all, err := record.StandingOrders(tx, []string{order})
 				_, ok = all[order]
 				return err
 			})
@@ -111,11 +112,11 @@ func TestOrdersWaitForTheRepository(t *testing.T) {
 		y.enable(false)
 		y.pass(0)
 		y.pass(longestWait)
-		if got := y.row(pr); got.State != Open {
+		if got := y.row(pr); got.State != record.Open {
 			t.Errorf("it is %s", got.State)
 		}
 		y.write(func(tx *db.Tx) error {
-			all, err := StandingOrders(tx, []string{order})
+			all, err := record.StandingOrders(tx, []string{order})
 			if len(all) != 0 {
 				t.Error("it may be in a merge queue")
 			}
@@ -123,7 +124,7 @@ func TestOrdersWaitForTheRepository(t *testing.T) {
 		})
 		y.enable(true)
 		y.pass(sweep)
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 	})
 }
 
@@ -141,14 +142,14 @@ func TestNoOutlivesItsHead(t *testing.T) {
 		y.moved("svc/a", sha)
 		y.pass(0)
 		y.pass(sweep)
-		y.wantState(pr, Open)
-		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.wantState(pr, record.Open)
+		y.wantNeed(pr, record.NeedsDecision, "pr.approve_pending")
 		y.approve(pr, sha)
 		sha = y.commit("svc/a", "a", "3\n") // the yes counts, although its head was not merged
 		y.clock.Add(1)
 		y.moved("svc/a", sha)
 		y.pass(0)
 		y.pass(sweep)
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -48,8 +49,8 @@ type opener struct{ s *Service }
 
 // Still implements intent.Handler.
 func (opener) Still(tx *db.Tx, c intent.Call[openArgs]) (bool, error) {
-	pr, ok, err := byID.Maybe(tx, tx.Account, c.Object)
-	return ok && pr.State == Opening, err
+	pr, ok, err := record.ByID.Maybe(tx, tx.Account, c.Object)
+	return ok && pr.State == record.Opening, err
 }
 
 // Do implements intent.Handler.
@@ -95,7 +96,7 @@ type dropper struct{ s *Service }
 // Still implements intent.Handler. A branch that is the base of other open pull requests stays:
 // hosts close those, or give them another base.
 func (dropper) Still(tx *db.Tx, c intent.Call[deleteArgs]) (bool, error) {
-	based, err := isBase.One(tx, tx.Account, c.Repo.ID, c.Args.Branch)
+	based, err := record.IsBase.One(tx, tx.Account, c.Repo.ID, c.Args.Branch)
 	return !based, err
 }
 
@@ -121,15 +122,15 @@ func (dropper) Done(*db.Tx, intent.Call[deleteArgs], string, error) error { retu
 
 // opening stores a pull request that its host is yet to open.
 func (s *Service) opening(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err error) {
-	n, err := nextOpening.One(tx, r.ID)
+	n, err := record.NextOpening.One(tx, r.ID)
 	if err != nil {
 		return "", err
 	}
 	prID = id.New()
-	if _, err := insert.Exec(tx, insertArgs{
+	if _, err := record.Insert.Exec(tx, record.InsertArgs{
 		ID: prID, AccountID: tx.Account, RepoID: r.ID, Number: n, Title: p.Title, Body: p.Body, URL: s.url(prID),
-		State: Opening, HeadRef: p.Branch, BaseRef: r.DefaultBranch, HeadSHA: p.HeadSHA, BaseSHA: p.BaseSHA,
-		TaskID: &p.TaskID, AuthorKind: ByAgent, CreatedAt: tx.Micros(), Babysit: BabysitWatching,
+		State: record.Opening, HeadRef: p.Branch, BaseRef: r.DefaultBranch, HeadSHA: p.HeadSHA, BaseSHA: p.BaseSHA,
+		TaskID: &p.TaskID, AuthorKind: record.ByAgent, CreatedAt: tx.Micros(), Babysit: record.BabysitWatching,
 	}); err != nil {
 		return "", err
 	}
@@ -139,37 +140,37 @@ func (s *Service) opening(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 	}); err != nil {
 		return "", err
 	}
-	return prID, TaskAwaits.Send(tx, Progress{TaskID: p.TaskID, PRID: prID})
+	return prID, record.TaskAwaits.Send(tx, record.Progress{TaskID: p.TaskID, PRID: prID})
 }
 
 // opened records that a host has opened a pull request, or has refused to.
 func (s *Service) opened(tx *db.Tx, c intent.Call[openArgs], at codehost.Pull, failure error) error {
-	pr, ok, err := lock(tx, c.Object)
+	pr, ok, err := record.Lock(tx, c.Object)
 	switch {
 	case err != nil || !ok:
 		return err
-	case failure != nil && pr.State == Opening:
+	case failure != nil && pr.State == record.Opening:
 		return s.close(tx, pr, refusedWhy(failure), "code-host")
 	case failure != nil:
 		return nil
-	case pr.State != Opening: // the task was cancelled meanwhile
-		pr.numbered(at)
-		if err := save(tx, pr); err != nil {
+	case pr.State != record.Opening: // the task was cancelled meanwhile
+		pr.Numbered(at)
+		if err := record.Save(tx, pr); err != nil {
 			return err
 		}
 		return s.closeThere(tx, c.Repo, pr)
 	}
-	pr.State, pr.FactsWant = Open, pr.FactsWant+1
-	pr.numbered(at)
-	if err := save(tx, pr); err != nil {
+	pr.State, pr.FactsWant = record.Open, pr.FactsWant+1
+	pr.Numbered(at)
+	if err := record.Save(tx, pr); err != nil {
 		return err
 	}
 	taskID := ""
 	if pr.TaskID != nil {
 		taskID = *pr.TaskID
 	}
-	data := openedData{HeadSHA: pr.HeadSHA, Number: at.Number, TaskID: taskID}
-	if err := openedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, data); err != nil {
+	data := record.OpenedData{HeadSHA: pr.HeadSHA, Number: at.Number, TaskID: taskID}
+	if err := record.OpenedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, data); err != nil {
 		return err
 	}
 	if at.HeadSHA != "" && at.HeadSHA != pr.HeadSHA {
@@ -178,22 +179,17 @@ func (s *Service) opened(tx *db.Tx, c intent.Call[openArgs], at codehost.Pull, f
 	return s.check(tx, c.Repo, pr)
 }
 
-// numbered sets what a host gives a pull request which it opens.
-func (r *row) numbered(at codehost.Pull) {
-	r.Number, r.HostURL, r.HostAt, r.Author = at.Number, at.URL, db.Micros(at.UpdatedAt), at.Author.Login
-}
-
 // refusedWhy is the reason for which a pull request was closed that its host did not
 // open.
 func refusedWhy(err error) string {
 	if errors.Is(err, codehost.ErrNoCommits) {
-		return ClosedEmpty
+		return record.ClosedEmpty
 	}
-	return ClosedRefused
+	return record.ClosedRefused
 }
 
 // closeThere closes a pull request at its host, if that keeps pull requests.
-func (s *Service) closeThere(tx *db.Tx, r repo.Ref, pr *row) error {
+func (s *Service) closeThere(tx *db.Tx, r repo.Ref, pr *record.Pull) error {
 	if !s.kept(r) || pr.Number <= 0 {
 		return nil
 	}
@@ -205,30 +201,30 @@ func (s *Service) closeThere(tx *db.Tx, r repo.Ref, pr *row) error {
 
 // watched tells whether a pull request is looked after: each of an agent, and one of people
 // as the policy, its labels and its own switch say.
-func watched(r repo.Ref, pr *row) bool {
-	if pr.AuthorKind == ByAgent || pr.Fork {
-		return pr.AuthorKind == ByAgent
+func watched(r repo.Ref, pr *record.Pull) bool {
+	if pr.AuthorKind == record.ByAgent || pr.Fork {
+		return pr.AuthorKind == record.ByAgent
 	}
-	return pr.Watch == WatchOn || pr.Watch != WatchOff && r.Policy.Watches(pr.AuthorKind == ByBot, pr.Labels.V)
+	return pr.Watch == record.WatchOn || pr.Watch != record.WatchOff && r.Policy.Watches(pr.AuthorKind == record.ByBot, pr.Labels.V)
 }
 
 // rewatch begins or ends the watch of a pull request of people, as the policy and its
 // labels say. A round that goes on is not ended.
-func (s *Service) rewatch(tx *db.Tx, r repo.Ref, pr *row) error {
-	if pr.AuthorKind == ByAgent || pr.Fork {
+func (s *Service) rewatch(tx *db.Tx, r repo.Ref, pr *record.Pull) error {
+	if pr.AuthorKind == record.ByAgent || pr.Fork {
 		return nil
 	}
 	wanted := watched(r, pr)
 	switch {
-	case wanted && pr.Babysit == BabysitOff:
-		pr.arm(BabysitWatching, "", tx.Now)
-		if err := save(tx, pr); err != nil {
+	case wanted && pr.Babysit == record.BabysitOff:
+		pr.Arm(record.BabysitWatching, "", tx.Now)
+		if err := record.Save(tx, pr); err != nil {
 			return err
 		}
 		return s.move(tx, pr)
-	case !wanted && (pr.Babysit == BabysitWatching || pr.Babysit == BabysitSpent):
-		pr.endRound(BabysitOff)
-		if err := save(tx, pr); err != nil {
+	case !wanted && (pr.Babysit == record.BabysitWatching || pr.Babysit == record.BabysitSpent):
+		pr.EndRound(record.BabysitOff)
+		if err := record.Save(tx, pr); err != nil {
 			return err
 		}
 		if err := s.unask(tx, pr); err != nil {
@@ -241,12 +237,12 @@ func (s *Service) rewatch(tx *db.Tx, r repo.Ref, pr *row) error {
 
 // mergedThere records a merge that the host tells of. One that the server has begun is
 // left to the answer of the host.
-func (s *Service) mergedThere(tx *db.Tx, pr *row, p codehost.Pull, who string) error {
-	a, open, err := openAction.Maybe(tx, pr.ID)
+func (s *Service) mergedThere(tx *db.Tx, pr *record.Pull, p codehost.Pull, who string) error {
+	a, open, err := record.OpenAction.Maybe(tx, pr.ID)
 	if err != nil {
 		return err
 	}
-	if queued, err := s.mergedInQueue(tx, pr, a, p); err != nil || queued || open && a.State == ActionApproved && a.Called {
+	if queued, err := s.mergedInQueue(tx, pr, a, p); err != nil || queued || open && a.State == record.ActionApproved && a.Called {
 		return err
 	}
 	if p.MergedBy != nil {
@@ -260,16 +256,16 @@ func (s *Service) mergedThere(tx *db.Tx, pr *row, p codehost.Pull, who string) e
 
 // retarget records that somebody gave a pull request another base: what was asked about
 // it is of no use any more.
-func (s *Service) retarget(tx *db.Tx, pr *row, base string) error {
+func (s *Service) retarget(tx *db.Tx, pr *record.Pull, base string) error {
 	pr.BaseRef, pr.FactsWant = base, pr.FactsWant+1
 	pr.LookedSHA, pr.Mergeable, pr.Would, pr.Had.V = "", "unknown", nil, []string{}
-	if err := save(tx, pr); err != nil {
+	if err := record.Save(tx, pr); err != nil {
 		return err
 	}
 	if err := s.endQuestions(tx, pr); err != nil {
 		return err
 	}
-	if _, err := otherBase.Exec(tx, pr.ID); err != nil {
+	if _, err := record.OtherBase.Exec(tx, pr.ID); err != nil {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
@@ -279,16 +275,16 @@ func (s *Service) retarget(tx *db.Tx, pr *row, base string) error {
 // DefaultRenamed gives the open pull requests to the default branch of a repository of
 // tx.Account its new name as their base.
 func (s *Service) DefaultRenamed(tx *db.Tx, c repo.Renamed) error {
-	ids, err := openToBase.All(tx, tx.Account, c.Repo.ID, c.From)
+	ids, err := record.OpenToBase.All(tx, tx.Account, c.Repo.ID, c.From)
 	if err != nil {
 		return err
 	}
 	for _, prID := range ids {
-		pr, ok, err := lock(tx, prID)
+		pr, ok, err := record.Lock(tx, prID)
 		if err != nil {
 			return err
 		}
-		if !ok || pr.State != Open || pr.BaseRef != c.From {
+		if !ok || pr.State != record.Open || pr.BaseRef != c.From {
 			continue
 		}
 		if err := s.retarget(tx, pr, c.Repo.DefaultBranch); err != nil {
@@ -300,14 +296,14 @@ func (s *Service) DefaultRenamed(tx *db.Tx, c repo.Renamed) error {
 
 // ByNumber finds a pull request of tx.Account by its number in a repository.
 func ByNumber(tx *db.Tx, repoID string, number int64) (prID string, ok bool, err error) {
-	return byNumber.Maybe(tx, tx.Account, repoID, number)
+	return record.ByNumber.Maybe(tx, tx.Account, repoID, number)
 }
 
 // OfPull is the address of the page of a pull request here.
 func (s *Service) OfPull(prID string) string { return s.url(prID) }
 
 // address is where people find a pull request.
-func (s *Service) address(r *row) string {
+func (s *Service) address(r *record.Pull) string {
 	if r.HostURL != "" {
 		return r.HostURL
 	}

@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due/duetest"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 )
 
@@ -112,9 +113,9 @@ func (y *yard) checkedThere(sha, result string) {
 }
 
 // row reads a pull request.
-func (y *yard) row(prID string) (pr row) {
+func (y *yard) row(prID string) (pr record.Pull) {
 	y.t.Helper()
-	y.write(func(tx *db.Tx) (err error) { pr, err = byID.One(tx, "acme", prID); return err })
+	y.write(func(tx *db.Tx) (err error) { pr, err = record.ByID.One(tx, "acme", prID); return err })
 	return pr
 }
 
@@ -126,21 +127,21 @@ func TestHostOpensAndMerges(t *testing.T) {
 		k.add(codehost.Pull{HeadRef: "other"}) // so that numbers differ
 		sha := y.commit("one", "a", "a")
 		prID := y.propose("one", sha)
-		if pr := y.row(prID); pr.State != Opening || pr.Number >= 0 || y.told["task-one"] != "awaits" {
+		if pr := y.row(prID); pr.State != record.Opening || pr.Number >= 0 || y.told["task-one"] != "awaits" {
 			t.Errorf("at first: %s #%d, the task %s", pr.State, pr.Number, y.told["task-one"])
 		}
 		y.settle()
 		pr := y.row(prID)
-		if pr.State != Open || pr.Number != 2 || pr.HostURL == "" || pr.Checks != ChecksPending {
+		if pr.State != record.Open || pr.Number != 2 || pr.HostURL == "" || pr.Checks != record.ChecksPending {
 			t.Fatalf("opened: %+v", pr)
 		}
-		y.checkedThere(sha, ChecksPassed)
+		y.checkedThere(sha, record.ChecksPassed)
 		if y.told["task-one"] != "awaits review" {
 			t.Errorf("passed: the task %s", y.told["task-one"])
 		}
 		y.approve(prID, sha)
 		y.settle()
-		if pr = y.row(prID); pr.State != Merged || pr.MergeSHA == nil || y.told["task-one"] != "merged" {
+		if pr = y.row(prID); pr.State != record.Merged || pr.MergeSHA == nil || y.told["task-one"] != "merged" {
 			t.Errorf("merged: %s, the task %s", pr.State, y.told["task-one"])
 		}
 		p := k.pulls[1]
@@ -160,7 +161,7 @@ func TestCancelledWhileOpening(t *testing.T) {
 		early := y.propose("early", y.commit("early", "a", "a"))
 		y.write(func(tx *db.Tx) error { return y.Abandon(tx, early, "task-early") })
 		y.settle()
-		if pr := y.row(early); pr.State != Closed || len(k.pulls) != 0 {
+		if pr := y.row(early); pr.State != record.Closed || len(k.pulls) != 0 {
 			t.Errorf("before: %s, %d there", pr.State, len(k.pulls))
 		}
 		late := y.propose("late", y.commit("late", "b", "b"))
@@ -171,7 +172,7 @@ func TestCancelledWhileOpening(t *testing.T) {
 		for range 4 {
 			y.settle()
 		}
-		if pr := y.row(late); pr.State != Closed || len(k.pulls) != len(k.closed) {
+		if pr := y.row(late); pr.State != record.Closed || len(k.pulls) != len(k.closed) {
 			t.Errorf("after: %s, %d there, closed %v", pr.State, len(k.pulls), k.closed)
 		}
 	})
@@ -185,7 +186,7 @@ func TestHostRefuses(t *testing.T) {
 		k.open = codehost.ErrNoCommits
 		prID := y.propose("one", y.commit("one", "a", "a"))
 		y.settle()
-		if pr := y.row(prID); pr.State != Closed || pr.ClosedWhy != ClosedEmpty || y.told["task-one"] != "closed" {
+		if pr := y.row(prID); pr.State != record.Closed || pr.ClosedWhy != record.ClosedEmpty || y.told["task-one"] != "closed" {
 			t.Errorf("%s %s, the task %s", pr.State, pr.ClosedWhy, y.told["task-one"])
 		}
 	})
@@ -199,13 +200,13 @@ func TestPeopleAtTheHost(t *testing.T) {
 		sha := y.commit("one", "a", "a")
 		prID := y.propose("one", sha)
 		y.settle()
-		y.checkedThere(sha, ChecksPassed)
+		y.checkedThere(sha, record.ChecksPassed)
 		old := k.pulls[0]
 		p := old
 		p.Title, p.Labels, p.HeadSHA = "Better", []string{"x"}, y.commit("one", "a", "b")
 		k.says(p)
 		pr := y.row(prID)
-		if pr.Title != "Better" || !slices.Equal(pr.Labels.V, p.Labels) || pr.HeadSHA != p.HeadSHA || pr.Checks != ChecksPending {
+		if pr.Title != "Better" || !slices.Equal(pr.Labels.V, p.Labels) || pr.HeadSHA != p.HeadSHA || pr.Checks != record.ChecksPending {
 			t.Errorf("edited and pushed: %+v", pr)
 		}
 		k.tells(old)
@@ -214,7 +215,7 @@ func TestPeopleAtTheHost(t *testing.T) {
 		}
 		p.Open = false
 		k.says(p)
-		if pr = y.row(prID); pr.State != Closed || pr.ClosedWhy != ClosedAtHost || *pr.ClosedBy != "code-host:bob" {
+		if pr = y.row(prID); pr.State != record.Closed || pr.ClosedWhy != record.ClosedAtHost || *pr.ClosedBy != "code-host:bob" {
 			t.Errorf("closed: %s %s", pr.State, pr.ClosedWhy)
 		}
 		y.settle()
@@ -223,12 +224,12 @@ func TestPeopleAtTheHost(t *testing.T) {
 		}
 		p.Open = true
 		k.says(p)
-		if pr = y.row(prID); pr.State != Open || y.told["task-one"] != "awaits" {
+		if pr = y.row(prID); pr.State != record.Open || y.told["task-one"] != "awaits" {
 			t.Errorf("opened again: %s, the task %s", pr.State, y.told["task-one"])
 		}
 		p.Open, p.Merged, p.MergeSHA, p.MergedBy = false, true, strings.Repeat("c", 40), &codehost.User{Login: "Carol"}
 		k.says(p)
-		if pr = y.row(prID); pr.State != Merged || *pr.MergedBy != "code-host:carol" || y.told["task-one"] != "merged" {
+		if pr = y.row(prID); pr.State != record.Merged || *pr.MergedBy != "code-host:carol" || y.told["task-one"] != "merged" {
 			t.Errorf("merged: %s, the task %s", pr.State, y.told["task-one"])
 		}
 	})
@@ -243,24 +244,24 @@ func TestPullRequestsOfPeople(t *testing.T) {
 		sha := y.commit("theirs", "a", "a")
 		bob := codehost.User{Login: "bob"}
 		p := k.add(codehost.Pull{Title: "Mine", HeadRef: "theirs", HeadSHA: sha, BaseRef: "main", Author: bob})
-		find := func(number int64) row {
+		find := func(number int64) record.Pull {
 			t.Helper()
 			var prID string
-			y.write(func(tx *db.Tx) (err error) { prID, err = byNumber.One(tx, "acme", y.repo, number); return err })
+			y.write(func(tx *db.Tx) (err error) { prID, err = record.ByNumber.One(tx, "acme", y.repo, number); return err })
 			return y.row(prID)
 		}
 		asked := func(prID string) (open bool) {
-			y.write(func(tx *db.Tx) (err error) { _, open, err = openAction.Maybe(tx, prID); return err })
+			y.write(func(tx *db.Tx) (err error) { _, open, err = record.OpenAction.Maybe(tx, prID); return err })
 			return open
 		}
 		k.says(p)
 		k.says(p)
 		pr := find(1)
-		if pr.AuthorKind != ByPerson || pr.Babysit != BabysitOff || pr.ArmedAt != nil || pr.TaskID != nil {
+		if pr.AuthorKind != record.ByPerson || pr.Babysit != record.BabysitOff || pr.ArmedAt != nil || pr.TaskID != nil {
 			t.Fatalf("%+v", pr)
 		}
 		y.settle()
-		y.checkedThere(sha, ChecksFailed)
+		y.checkedThere(sha, record.ChecksFailed)
 		y.settle()
 		if len(y.round) != 0 || asked(pr.ID) {
 			t.Error("an unwatched one is looked after")
@@ -268,28 +269,28 @@ func TestPullRequestsOfPeople(t *testing.T) {
 		p.Labels = []string{"yardmaster"}
 		k.says(p)
 		y.settle()
-		if pr = find(1); pr.Babysit == BabysitOff || len(y.round) != 0 && pr.CIRounds == 0 {
+		if pr = find(1); pr.Babysit == record.BabysitOff || len(y.round) != 0 && pr.CIRounds == 0 {
 			t.Errorf("watched: %+v", pr)
 		}
-		y.checkedThere(sha, ChecksPassed)
+		y.checkedThere(sha, record.ChecksPassed)
 		y.settle()
 		if !asked(pr.ID) {
 			t.Error("nothing is asked about a watched one")
 		}
 		p.Labels = nil
 		k.says(p)
-		if pr = find(1); pr.Babysit != BabysitOff || asked(pr.ID) {
+		if pr = find(1); pr.Babysit != record.BabysitOff || asked(pr.ID) {
 			t.Errorf("the label is gone: %s", pr.Babysit)
 		}
 		label := []string{"yardmaster"}
 		fork := k.add(codehost.Pull{HeadRef: "theirs", HeadSHA: sha, BaseRef: "main", Author: bob, Fork: true, Labels: label})
 		k.says(fork)
-		if pr = find(2); pr.Babysit != BabysitOff || !pr.Fork || pr.HeadRef != "refs/pull/2/head" {
+		if pr = find(2); pr.Babysit != record.BabysitOff || !pr.Fork || pr.HeadRef != "refs/pull/2/head" {
 			t.Errorf("a fork: %+v", pr)
 		}
 		draft := k.add(codehost.Pull{HeadRef: "theirs", HeadSHA: sha, BaseRef: "main", Author: bob, Draft: true, Labels: label})
 		k.says(draft)
-		y.checkedThere(sha, ChecksPassed)
+		y.checkedThere(sha, record.ChecksPassed)
 		if pr = find(3); asked(pr.ID) {
 			t.Error("a draft is asked about")
 		}
@@ -310,7 +311,7 @@ func TestHostHoldsTheMerge(t *testing.T) {
 		sha := y.commit("one", "a", "a")
 		prID := y.propose("one", sha)
 		y.settle()
-		y.checkedThere(sha, ChecksPassed)
+		y.checkedThere(sha, record.ChecksPassed)
 		k.merge = &codehost.BusyError{After: time.Minute, Limit: true}
 		y.approve(prID, sha)
 		for range 2 * maxTries {
@@ -336,7 +337,7 @@ func TestHostHoldsTheMerge(t *testing.T) {
 		pr := y.row(prID)
 		var why string
 		y.write(func(tx *db.Tx) (err error) { why, err = lastError.One(tx, prID); return err })
-		if pr.Needs != NeedsRetry || !strings.Contains(why, "2 reviews") {
+		if pr.Needs != record.NeedsRetry || !strings.Contains(why, "2 reviews") {
 			t.Errorf("a rule: %s, %q", pr.Needs, why)
 		}
 	})
@@ -359,7 +360,7 @@ func TestMergeWaitsForAGrant(t *testing.T) {
 		for range 2 * maxTries {
 			y.pass(longestWait)
 		}
-		if a := y.action(prID); a.State != ActionApproved || a.RetryAt == nil || !strings.Contains(*a.Error, "contents: write") {
+		if a := y.action(prID); a.State != record.ActionApproved || a.RetryAt == nil || !strings.Contains(*a.Error, "contents: write") {
 			t.Errorf("it waits as %+v", a)
 		}
 		if pr := y.row(prID); pr.Needs != "" || len(lacks) == 0 || lacks[0] != (Refusal{y.repo, "contents: write"}) {
@@ -367,12 +368,12 @@ func TestMergeWaitsForAGrant(t *testing.T) {
 		}
 		k.merge = nil
 		y.pass(0)
-		if pr := y.row(prID); pr.State != Open {
+		if pr := y.row(prID); pr.State != record.Open {
 			t.Errorf("%s before it is due", pr.State)
 		}
 		y.write(func(tx *db.Tx) error { return y.RetryNow(tx, []string{y.repo}) })
 		y.pass(0)
-		if pr := y.row(prID); pr.State != Merged {
+		if pr := y.row(prID); pr.State != record.Merged {
 			t.Errorf("%s after the grant", pr.State)
 		}
 	})
@@ -392,10 +393,10 @@ func TestBaseOfOthersStays(t *testing.T) {
 					HeadRef: "above", HeadSHA: y.commit("above", "c", "c"), BaseRef: "below", Author: codehost.User{Login: "bob"},
 				}))
 			}
-			y.checkedThere(sha, ChecksPassed)
+			y.checkedThere(sha, record.ChecksPassed)
 			y.approve(prID, sha)
 			y.settle()
-			if pr := y.row(prID); pr.State != Merged {
+			if pr := y.row(prID); pr.State != record.Merged {
 				t.Fatalf("%s is %s", name, pr.State)
 			}
 			_, err := y.host.Head(y.ctx(), webRepo, name)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // HostEnd is the result of the checks that a host has of a commit.
@@ -16,24 +17,24 @@ type HostEnd struct {
 
 // HostChecked moves the pull requests on whose head a host has checked.
 func (s *Service) HostChecked(tx *db.Tx, e HostEnd) error {
-	ids, err := openAtSHA.All(tx, tx.Account, e.RepoID, e.SHA)
+	ids, err := record.OpenAtSHA.All(tx, tx.Account, e.RepoID, e.SHA)
 	if err != nil {
 		return err
 	}
 	host := e.Result
-	if host == ChecksNone {
+	if host == record.ChecksNone {
 		host = ""
 	}
 	for _, prID := range ids {
-		pr, ok, err := lock(tx, prID)
+		pr, ok, err := record.Lock(tx, prID)
 		if err != nil {
 			return err
 		}
-		if !ok || pr.State != Open || pr.HeadSHA != e.SHA {
+		if !ok || pr.State != record.Open || pr.HeadSHA != e.SHA {
 			continue
 		}
 		pr.ChecksHold = e.Hold
-		if err := s.setResults(tx, pr, judgement{own: pr.OwnChecks, host: host, why: e.Why}); err != nil {
+		if err := s.setResults(tx, pr, record.Judgement{Own: pr.OwnChecks, Host: host, Why: e.Why}); err != nil {
 			return err
 		}
 		if err := s.move(tx, pr); err != nil {
@@ -45,8 +46,8 @@ func (s *Service) HostChecked(tx *db.Tx, e HostEnd) error {
 
 // LookedAfter tells whether a pull request of tx.Account is open, looked after, and at a head.
 func LookedAfter(tx *db.Tx, prID, sha string) (bool, error) {
-	pr, ok, err := byID.Maybe(tx, tx.Account, prID)
-	return ok && pr.State == Open && pr.Babysit != BabysitOff && pr.AbandonedAt == nil && pr.HeadSHA == sha, err
+	pr, ok, err := record.ByID.Maybe(tx, tx.Account, prID)
+	return ok && pr.State == record.Open && pr.Babysit != record.BabysitOff && pr.AbandonedAt == nil && pr.HeadSHA == sha, err
 }
 
 // said is what is known of the failures of checks at a host, for an agent.

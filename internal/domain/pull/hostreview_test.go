@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 )
 
@@ -53,14 +54,14 @@ func (k *keeper) open1() (prID, sha string) {
 	sha = k.commit("one", "a", "a")
 	prID = k.propose("one", sha)
 	k.settle()
-	k.checkedThere(sha, ChecksPassed)
+	k.checkedThere(sha, record.ChecksPassed)
 	k.wantActions(prID, "pending")
 	return prID, sha
 }
 
-func (y *yard) action(prID string) (a actionRow) {
+func (y *yard) action(prID string) (a record.Action) {
 	y.t.Helper()
-	y.write(func(tx *db.Tx) (err error) { a, _, err = openAction.Maybe(tx, prID); return err })
+	y.write(func(tx *db.Tx) (err error) { a, _, err = record.OpenAction.Maybe(tx, prID); return err })
 	return a
 }
 
@@ -76,13 +77,13 @@ func TestHostApproves(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := y.action(prID)
-		if a.State != ActionApproved || *a.DecidedBy != "code-host:ann" {
+		if a.State != record.ActionApproved || *a.DecidedBy != "code-host:ann" {
 			t.Fatalf("approved: %+v", a)
 		}
 		if err := k.reviewed(codehost.ActionDismissed, "1", "ann", "dismissed", sha); err != nil {
 			t.Fatal(err)
 		}
-		if a = y.action(prID); a.State != ActionPending {
+		if a = y.action(prID); a.State != record.ActionPending {
 			t.Fatalf("dismissed: %+v", a)
 		}
 		if err := k.reviewed(codehost.ActionSubmitted, "1", "ann", "approved", sha); err != nil { // the same delivery again
@@ -96,7 +97,7 @@ func TestHostApproves(t *testing.T) {
 			t.Errorf("a user of ours: %s", *a.DecidedBy)
 		}
 		y.settle()
-		if pr := y.row(prID); pr.State != Merged || *pr.MergedBy != "user:ada" {
+		if pr := y.row(prID); pr.State != record.Merged || *pr.MergedBy != "user:ada" {
 			t.Errorf("%s", pr.State)
 		}
 	})
@@ -138,11 +139,11 @@ func TestSecondApprovalIsWithdrawn(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if y.action(prID).State != ActionApproved {
+				if y.action(prID).State != record.ActionApproved {
 					t.Fatal("it is not approved")
 				}
 				action, key := codehost.ActionDismissed, "2"
-				if end != ReviewDismissed {
+				if end != record.ReviewDismissed {
 					action, key = codehost.ActionSubmitted, "3"
 				}
 				if err := k.reviewed(action, key, "ann", end, sha); err != nil {
@@ -154,7 +155,7 @@ func TestSecondApprovalIsWithdrawn(t *testing.T) {
 					}
 				}
 				y.settle()
-				if pr := y.row(prID); pr.State != Open || y.action(prID).State == ActionApproved {
+				if pr := y.row(prID); pr.State != record.Open || y.action(prID).State == record.ActionApproved {
 					t.Errorf("%s, its order is %q", pr.State, y.action(prID).State)
 				}
 			})
@@ -180,8 +181,8 @@ func TestHostApprovesEarly(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		y.checkedThere(sha, ChecksPassed)
-		if a := y.action(prID); a.State != ActionApproved || *a.DecidedBy != "code-host:ann" {
+		y.checkedThere(sha, record.ChecksPassed)
+		if a := y.action(prID); a.State != record.ActionApproved || *a.DecidedBy != "code-host:ann" {
 			t.Fatalf("approved before: %+v", a)
 		}
 		if err := k.reviewed(codehost.ActionSubmitted, "3", "ann", "changes_requested", sha); err != nil {
@@ -191,28 +192,28 @@ func TestHostApprovesEarly(t *testing.T) {
 		for range 3 {
 			y.settle()
 		}
-		if pr := y.row(prID); pr.State != Open || len(y.round) != 1 || !strings.Contains(y.round[0].Problem, "Not so.") {
+		if pr := y.row(prID); pr.State != record.Open || len(y.round) != 1 || !strings.Contains(y.round[0].Problem, "Not so.") {
 			t.Errorf("%s, rounds %v", pr.State, y.round)
 		}
 		y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, prID, "round-1", false) })
-		if pr := y.row(prID); pr.Needs != NeedsDecision || pr.Objections != 1 || pr.Remarks != 0 {
+		if pr := y.row(prID); pr.Needs != record.NeedsDecision || pr.Objections != 1 || pr.Remarks != 0 {
 			t.Errorf("after the round: %s %d %d", pr.Needs, pr.Objections, pr.Remarks)
 		}
 		if err := k.reviewed(codehost.ActionSubmitted, "4", "bea", "approved", sha); err != nil { // another person takes nothing back
 			t.Fatal(err)
 		}
-		if pr := y.row(prID); pr.Needs != NeedsChanges {
+		if pr := y.row(prID); pr.Needs != record.NeedsChanges {
 			t.Errorf("another approves: %s", pr.Needs)
 		}
 		y.settle()
-		if pr := y.row(prID); pr.State != Open {
+		if pr := y.row(prID); pr.State != record.Open {
 			t.Fatal("merged although somebody requests changes")
 		}
 		if err := k.reviewed(codehost.ActionDismissed, "3", "ann", "dismissed", sha); err != nil {
 			t.Fatal(err)
 		}
 		y.settle()
-		if pr := y.row(prID); pr.State != Merged || *pr.MergedBy != "code-host:bea" {
+		if pr := y.row(prID); pr.State != record.Merged || *pr.MergedBy != "code-host:bea" {
 			t.Errorf("%s, needs %s", pr.State, pr.Needs)
 		}
 	})
@@ -239,24 +240,24 @@ func TestHostApprovalsThatDoNotCount(t *testing.T) {
 			action                    codehost.Action
 			login, state, sha, counts string
 		}{
-			{codehost.ActionSubmitted, "stranger", "approved", sha, notAllowed},
-			{codehost.ActionSubmitted, "reader", "approved", sha, notAllowed},
-			{codehost.ActionSubmitted, "low", "approved", sha, notAllowed},
-			{codehost.ActionSubmitted, "yard[bot]", "approved", sha, notPerson},
-			{codehost.ActionSubmitted, "yard", "approved", sha, notAllowed},
-			{codehost.ActionSubmitted, "Yard", "approved", sha, ofAuthor},
-			{codehost.ActionSubmitted, "asker-task-one", "approved", sha, ofAsker},
-			{codehost.ActionSubmitted, "asker", "approved", sha, ofAsker},
-			{codehost.ActionSubmitted, "ann", "approved", old, otherHead},
-			{codehost.ActionEdited, "ann", "approved", sha, notFirst},
-			{codehost.ActionSubmitted, "reader", "changes_requested", sha, notAllowed},
+			{codehost.ActionSubmitted, "stranger", "approved", sha, record.NotAllowed},
+			{codehost.ActionSubmitted, "reader", "approved", sha, record.NotAllowed},
+			{codehost.ActionSubmitted, "low", "approved", sha, record.NotAllowed},
+			{codehost.ActionSubmitted, "yard[bot]", "approved", sha, record.NotPerson},
+			{codehost.ActionSubmitted, "yard", "approved", sha, record.NotAllowed},
+			{codehost.ActionSubmitted, "Yard", "approved", sha, record.OfAuthor},
+			{codehost.ActionSubmitted, "asker-task-one", "approved", sha, record.OfAsker},
+			{codehost.ActionSubmitted, "asker", "approved", sha, record.OfAsker},
+			{codehost.ActionSubmitted, "ann", "approved", old, record.OtherHead},
+			{codehost.ActionEdited, "ann", "approved", sha, record.NotFirst},
+			{codehost.ActionSubmitted, "reader", "changes_requested", sha, record.NotAllowed},
 		} {
 			key := string(rune('a' + i))
 			if err := k.reviewed(c.action, key, c.login, c.state, c.sha); err != nil {
 				t.Fatal(err)
 			}
-			var got hostReviewRow
-			y.write(func(tx *db.Tx) (err error) { got, err = hostReview.One(tx, "acme", prID, key); return err })
+			var got record.HostReviewRow
+			y.write(func(tx *db.Tx) (err error) { got, err = record.HostReview.One(tx, "acme", prID, key); return err })
 			if got.Counts != c.counts {
 				t.Errorf("%v counts: %s", c, got.Counts)
 			}
@@ -265,17 +266,18 @@ func TestHostApprovalsThatDoNotCount(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if pr := y.row(prID); pr.Objections != 0 || y.action(prID).State != ActionPending {
+			if pr := y.row(prID); pr.Objections != 0 || y.action(prID).State != record.ActionPending {
 				t.Fatalf("%v decides", c)
 			}
 		}
-		if err := k.reviewed(codehost.ActionSubmitted, "x", "ann", "commented", sha); err != nil || y.action(prID).State != ActionPending {
+		if err := k.reviewed(codehost.ActionSubmitted, "x", "ann", "commented", sha); err != nil ||
+			y.action(prID).State != record.ActionPending {
 			t.Errorf("a comment decides: %v", err)
 		}
 		other := codehost.User{Login: "reader"} // the sender is not the author
 		e := codehost.ReviewPosted{Happening: codehost.Happening{Repo: webRepo, Action: codehost.ActionSubmitted, By: other}, Number: 1,
 			Review: codehost.Review{ID: "y", Author: codehost.User{Login: "ann"}, State: "approved", HeadSHA: sha}}
-		if err := k.deliver(e); err != nil || y.action(prID).State != ActionPending {
+		if err := k.deliver(e); err != nil || y.action(prID).State != record.ActionPending {
 			t.Errorf("a borrowed name decides: %v", err)
 		}
 		k.away = &codehost.BusyError{Cause: errors.New("away")}
@@ -283,7 +285,8 @@ func TestHostApprovalsThatDoNotCount(t *testing.T) {
 			t.Error("a review is dropped while the host does not say what its author may do")
 		}
 		k.away = codehost.ErrGone
-		if err := k.reviewed(codehost.ActionSubmitted, "z", "ann", "approved", sha); err != nil || y.action(prID).State != ActionPending {
+		if err := k.reviewed(codehost.ActionSubmitted, "z", "ann", "approved", sha); err != nil ||
+			y.action(prID).State != record.ActionPending {
 			t.Errorf("it counts although the host does not say: %v", err)
 		}
 	})
@@ -303,18 +306,18 @@ func TestHostApprovalOfProtected(t *testing.T) {
 		if err := k.reviewed(codehost.ActionSubmitted, "1", "ann", "approved", sha); err != nil {
 			t.Fatal(err)
 		}
-		y.checkedThere(sha, ChecksPassed)
+		y.checkedThere(sha, record.ChecksPassed)
 		for range 3 {
 			y.settle()
 		}
 		a := y.action(prID)
-		if pr := y.row(prID); pr.State != Open || a.State != ActionPending || a.Protected == nil {
+		if pr := y.row(prID); pr.State != record.Open || a.State != record.ActionPending || a.Protected == nil {
 			t.Fatalf("%s %+v", pr.State, a)
 		}
 		if err := k.reviewed(codehost.ActionSubmitted, "2", "ann", "approved", sha); err != nil {
 			t.Fatal(err)
 		}
-		if a = y.action(prID); a.State != ActionPending {
+		if a = y.action(prID); a.State != record.ActionPending {
 			t.Errorf("answered at the host: %s", a.State)
 		}
 	})
@@ -334,15 +337,15 @@ func TestHostApprovesBeforeThePushIsKnown(t *testing.T) {
 		if err := k.reviewed(codehost.ActionSubmitted, "1", "ann", "approved", next); err != nil {
 			t.Fatal(err)
 		}
-		y.checkedThere(next, ChecksPassed)
+		y.checkedThere(next, record.ChecksPassed)
 		y.settle()
-		if a := y.action(prID); a.HeadSHA != "" && (a.HeadSHA != next || a.State != ActionApproved) {
+		if a := y.action(prID); a.HeadSHA != "" && (a.HeadSHA != next || a.State != record.ActionApproved) {
 			t.Errorf("%+v", a)
 		}
 		for range 2 {
 			y.settle()
 		}
-		if pr := y.row(prID); pr.State != Merged || pr.HeadSHA != next {
+		if pr := y.row(prID); pr.State != record.Merged || pr.HeadSHA != next {
 			t.Errorf("%s at %s", pr.State, pr.HeadSHA)
 		}
 	})
@@ -369,18 +372,18 @@ func TestReviewsOutOfOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		give(codehost.ActionSubmitted, "2", "ann", ReviewObjects, 20)
-		give(codehost.ActionSubmitted, "1", "ann", ReviewApproved, 10)
-		if pr := y.row(prID); pr.Objections != 1 || y.action(prID).State == ActionApproved {
+		give(codehost.ActionSubmitted, "2", "ann", record.ReviewObjects, 20)
+		give(codehost.ActionSubmitted, "1", "ann", record.ReviewApproved, 10)
+		if pr := y.row(prID); pr.Objections != 1 || y.action(prID).State == record.ActionApproved {
 			t.Errorf("an older approval: %d objections, %s", pr.Objections, y.action(prID).State)
 		}
-		give(codehost.ActionDismissed, "2", "ann", ReviewDismissed, 20)
-		if pr := y.row(prID); pr.Objections != 0 || y.action(prID).State == ActionApproved {
+		give(codehost.ActionDismissed, "2", "ann", record.ReviewDismissed, 20)
+		if pr := y.row(prID); pr.Objections != 0 || y.action(prID).State == record.ActionApproved {
 			t.Errorf("dismissed: %d objections, %s", pr.Objections, y.action(prID).State)
 		}
-		give(codehost.ActionSubmitted, "4", "bob", ReviewApproved, 40)
-		give(codehost.ActionSubmitted, "3", "bob", ReviewObjects, 30)
-		if pr := y.row(prID); pr.Objections != 0 || y.action(prID).State != ActionApproved {
+		give(codehost.ActionSubmitted, "4", "bob", record.ReviewApproved, 40)
+		give(codehost.ActionSubmitted, "3", "bob", record.ReviewObjects, 30)
+		if pr := y.row(prID); pr.Objections != 0 || y.action(prID).State != record.ActionApproved {
 			t.Errorf("an older objection: %d objections, %s", pr.Objections, y.action(prID).State)
 		}
 	})

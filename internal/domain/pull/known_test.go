@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/pull/moves"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/proof/seed"
 )
@@ -34,7 +35,7 @@ var (
 func (y *yard) known(prID string) (f moves.Facts) {
 	y.t.Helper()
 	y.write(func(tx *db.Tx) error {
-		pr, err := byID.One(tx, tx.Account, prID)
+		pr, err := record.ByID.One(tx, tx.Account, prID)
 		if err != nil {
 			return err
 		}
@@ -49,14 +50,14 @@ func (y *yard) known(prID string) (f moves.Facts) {
 }
 
 // insertOf is an action of a pull request.
-func (y *yard) insertOf(pr, sha string, a insertActionArgs) {
+func (y *yard) insertOf(pr, sha string, a record.InsertActionArgs) {
 	y.t.Helper()
 	y.write(func(tx *db.Tx) error {
 		a.ID, a.AccountID, a.PRID, a.HeadSHA, a.RequestedAt, a.ExpiresAt = "action-"+a.Kind, "acme", pr, sha, tx.Micros(), tx.Micros()+1
-		if a.State != ActionPending {
+		if a.State != record.ActionPending {
 			a.DecidedAt = &tx.Now
 		}
-		_, err := insertAction.Exec(tx, a)
+		_, err := record.InsertAction.Exec(tx, a)
 		return err
 	})
 }
@@ -71,46 +72,53 @@ func TestFactsOfRows(t *testing.T) {
 		set  func(*columnsOf)
 		want want
 	}{
-		"as it is":         {func(*columnsOf) {}, func(*moves.Facts) {}},
-		"opening":          {func(c *columnsOf) { c.State = Opening }, func(f *moves.Facts) { f.State = moves.Opening }},
-		"merged":           {func(c *columnsOf) { c.State = Merged }, func(f *moves.Facts) { f.State = moves.Merged }},
-		"closed":           {func(c *columnsOf) { c.State = Closed }, func(f *moves.Facts) { f.State = moves.Closed }},
-		"abandoned":        {func(c *columnsOf) { c.AbandonedAt = new(int64(1)) }, func(f *moves.Facts) { f.Abandoned = moves.GivenUp }},
-		"draft":            {func(c *columnsOf) { c.Draft = true }, func(f *moves.Facts) { f.Draft = moves.Drafted }},
-		"stopped":          {func(c *columnsOf) { c.Watch = WatchOff }, func(f *moves.Facts) { f.Watch = moves.Stopped }},
-		"of a person":      {func(c *columnsOf) { c.AuthorKind = ByPerson }, func(f *moves.Facts) { f.Branch = moves.TheirBranch }},
-		"of a fork":        {func(c *columnsOf) { c.Fork = true }, func(f *moves.Facts) { f.Branch = moves.ForkBranch }},
-		"unread":           {func(c *columnsOf) { c.Unread = 1 }, func(f *moves.Facts) { f.Known = moves.Unread }},
-		"without a base":   {func(c *columnsOf) { c.Mergeable = "unknown" }, func(f *moves.Facts) { f.Known = moves.NoBase }},
-		"in conflict":      {func(c *columnsOf) { c.Mergeable = "conflict" }, func(f *moves.Facts) { f.Fit = moves.Conflict }},
-		"pending":          {func(c *columnsOf) { c.Checks = ChecksPending }, func(f *moves.Facts) { f.Checks = moves.ChecksPending }},
-		"passed":           {func(c *columnsOf) { c.Checks = ChecksPassed }, func(f *moves.Facts) { f.Checks = moves.ChecksPassed }},
-		"failed":           {func(c *columnsOf) { c.Checks = ChecksFailed }, func(f *moves.Facts) { f.Checks = moves.ChecksFailed }},
-		"base broken":      {func(c *columnsOf) { c.ChecksHold = NeedsBase }, func(f *moves.Facts) { f.Checks = moves.ChecksBase }},
-		"check missing":    {func(c *columnsOf) { c.ChecksHold = NeedsCheck }, func(f *moves.Facts) { f.Checks = moves.ChecksMissing }},
-		"checks held":      {func(c *columnsOf) { c.ChecksHold = NeedsApproval }, func(f *moves.Facts) { f.Checks = moves.ChecksAction }},
-		"machines failed":  {func(c *columnsOf) { c.ChecksHold = NeedsMachine }, func(f *moves.Facts) { f.Checks = moves.ChecksInfra }},
-		"not reviewed yet": {func(c *columnsOf) { c.Review = ReviewDue }, func(f *moves.Facts) { f.Review = moves.ReviewNone }},
-		"reviewing":        {func(c *columnsOf) { c.Review = ReviewRunning }, func(f *moves.Facts) { f.Review = moves.ReviewRunning }},
-		"reviewed":         {func(c *columnsOf) { c.Review = ReviewReviewed }, func(f *moves.Facts) { f.Review = moves.ReviewLooked }},
-		"blindly reviewed": {func(c *columnsOf) { c.Review = ReviewBlind }, func(f *moves.Facts) { f.Review = moves.ReviewBlind }},
-		"failed to review": {func(c *columnsOf) { c.Review = ReviewFailed }, func(f *moves.Facts) { f.Review = moves.ReviewBlind }},
-		"review cancelled": {func(c *columnsOf) { c.Review = ReviewCancelled }, func(f *moves.Facts) { f.Review = moves.ReviewBlind }},
-		"found":            {func(c *columnsOf) { c.Findings = 1 }, func(f *moves.Facts) { f.Findings = moves.OpenFindings }},
-		"review held":      {func(c *columnsOf) { c.Review = ReviewHeld }, func(f *moves.Facts) { f.Review = moves.ReviewHeld }},
-		"found before": {func(c *columnsOf) { c.Findings, c.Review = 1, ReviewRunning },
+		"as it is":       {func(*columnsOf) {}, func(*moves.Facts) {}},
+		"opening":        {func(c *columnsOf) { c.State = record.Opening }, func(f *moves.Facts) { f.State = moves.Opening }},
+		"merged":         {func(c *columnsOf) { c.State = record.Merged }, func(f *moves.Facts) { f.State = moves.Merged }},
+		"closed":         {func(c *columnsOf) { c.State = record.Closed }, func(f *moves.Facts) { f.State = moves.Closed }},
+		"abandoned":      {func(c *columnsOf) { c.AbandonedAt = new(int64(1)) }, func(f *moves.Facts) { f.Abandoned = moves.GivenUp }},
+		"draft":          {func(c *columnsOf) { c.Draft = true }, func(f *moves.Facts) { f.Draft = moves.Drafted }},
+		"stopped":        {func(c *columnsOf) { c.Watch = record.WatchOff }, func(f *moves.Facts) { f.Watch = moves.Stopped }},
+		"of a person":    {func(c *columnsOf) { c.AuthorKind = record.ByPerson }, func(f *moves.Facts) { f.Branch = moves.TheirBranch }},
+		"of a fork":      {func(c *columnsOf) { c.Fork = true }, func(f *moves.Facts) { f.Branch = moves.ForkBranch }},
+		"unread":         {func(c *columnsOf) { c.Unread = 1 }, func(f *moves.Facts) { f.Known = moves.Unread }},
+		"without a base": {func(c *columnsOf) { c.Mergeable = "unknown" }, func(f *moves.Facts) { f.Known = moves.NoBase }},
+		"in conflict":    {func(c *columnsOf) { c.Mergeable = "conflict" }, func(f *moves.Facts) { f.Fit = moves.Conflict }},
+		"pending": {func(c *columnsOf) { c.Checks = record.ChecksPending },
+			func(f *moves.Facts) { f.Checks = moves.ChecksPending }},
+		"passed":      {func(c *columnsOf) { c.Checks = record.ChecksPassed }, func(f *moves.Facts) { f.Checks = moves.ChecksPassed }},
+		"failed":      {func(c *columnsOf) { c.Checks = record.ChecksFailed }, func(f *moves.Facts) { f.Checks = moves.ChecksFailed }},
+		"base broken": {func(c *columnsOf) { c.ChecksHold = record.NeedsBase }, func(f *moves.Facts) { f.Checks = moves.ChecksBase }},
+		"check missing": {func(c *columnsOf) { c.ChecksHold = record.NeedsCheck },
+			func(f *moves.Facts) { f.Checks = moves.ChecksMissing }},
+		"checks held": {func(c *columnsOf) { c.ChecksHold = record.NeedsApproval },
+			func(f *moves.Facts) { f.Checks = moves.ChecksAction }},
+		"machines failed": {func(c *columnsOf) { c.ChecksHold = record.NeedsMachine },
+			func(f *moves.Facts) { f.Checks = moves.ChecksInfra }},
+		"not reviewed yet": {func(c *columnsOf) { c.Review = record.ReviewDue }, func(f *moves.Facts) { f.Review = moves.ReviewNone }},
+		"reviewing": {func(c *columnsOf) { c.Review = record.ReviewRunning },
+			func(f *moves.Facts) { f.Review = moves.ReviewRunning }},
+		"reviewed": {func(c *columnsOf) { c.Review = record.ReviewReviewed },
+			func(f *moves.Facts) { f.Review = moves.ReviewLooked }},
+		"blindly reviewed": {func(c *columnsOf) { c.Review = record.ReviewBlind }, func(f *moves.Facts) { f.Review = moves.ReviewBlind }},
+		"failed to review": {func(c *columnsOf) { c.Review = record.ReviewFailed }, func(f *moves.Facts) { f.Review = moves.ReviewBlind }},
+		"review cancelled": {func(c *columnsOf) { c.Review = record.ReviewCancelled },
+			func(f *moves.Facts) { f.Review = moves.ReviewBlind }},
+		"found":       {func(c *columnsOf) { c.Findings = 1 }, func(f *moves.Facts) { f.Findings = moves.OpenFindings }},
+		"review held": {func(c *columnsOf) { c.Review = record.ReviewHeld }, func(f *moves.Facts) { f.Review = moves.ReviewHeld }},
+		"found before": {func(c *columnsOf) { c.Findings, c.Review = 1, record.ReviewRunning },
 			func(f *moves.Facts) { f.Findings, f.Review = moves.AgainFindings, moves.ReviewRunning }},
 		"objected": {func(c *columnsOf) { c.Objections, c.Remarks = 1, 1 }, func(f *moves.Facts) { f.Objections = moves.FreshRequest }},
 		"answered": {func(c *columnsOf) { c.Objections = 1 }, func(f *moves.Facts) { f.Objections = moves.AnsweredRequest }},
 		"resting":  {func(c *columnsOf) { c.AttendAt = 1 << 60 }, func(f *moves.Facts) { f.Round = moves.Resting }},
-		"repaired": {func(c *columnsOf) { c.Babysit = BabysitCI }, func(f *moves.Facts) { f.Round = moves.RoundRunning }},
-		"repaired, asked for": {func(c *columnsOf) { c.Babysit, c.RoundAsked = BabysitConflict, true },
+		"repaired": {func(c *columnsOf) { c.Babysit = record.BabysitCI }, func(f *moves.Facts) { f.Round = moves.RoundRunning }},
+		"repaired, asked for": {func(c *columnsOf) { c.Babysit, c.RoundAsked = record.BabysitConflict, true },
 			func(f *moves.Facts) { f.Round = moves.RoundGoingOn }},
-		"objected, and answered": {func(c *columnsOf) { c.Babysit, c.RoundOf, c.Objections = BabysitReview, moves.KindRequest, 1 },
+		"objected, and answered": {func(c *columnsOf) { c.Babysit, c.RoundOf, c.Objections = record.BabysitReview, moves.KindRequest, 1 },
 			func(f *moves.Facts) { f.Round, f.Objections = moves.RoundRunning, moves.FreshRequest }},
-		"answered before": {func(c *columnsOf) { c.Babysit, c.RoundOf, c.Objections = BabysitReview, moves.KindReview, 1 },
+		"answered before": {func(c *columnsOf) { c.Babysit, c.RoundOf, c.Objections = record.BabysitReview, moves.KindReview, 1 },
 			func(f *moves.Facts) { f.Round, f.Objections = moves.RoundRunning, moves.AnsweredRequest }},
-		"repaired, and moved": {func(c *columnsOf) { c.Babysit, c.RoundSHA = BabysitReview, "" },
+		"repaired, and moved": {func(c *columnsOf) { c.Babysit, c.RoundSHA = record.BabysitReview, "" },
 			func(f *moves.Facts) { f.Round = moves.RoundGoingOn }},
 		"no rounds for checks":    {func(c *columnsOf) { c.CIRounds = 3 }, func(f *moves.Facts) { f.CI = moves.RoundsSpent }},
 		"no rounds for conflicts": {func(c *columnsOf) { c.ConflictRounds = 2 }, func(f *moves.Facts) { f.Conflicts = moves.RoundsSpent }},
@@ -118,40 +126,45 @@ func TestFactsOfRows(t *testing.T) {
 			func(f *moves.Facts) { f.Reviews = moves.RoundsSpent }},
 		"no rounds for requests": {func(c *columnsOf) { c.RequestRounds = 3 },
 			func(f *moves.Facts) { f.Requests = moves.RoundsSpent }},
-		"spent": {func(c *columnsOf) { c.Babysit = BabysitSpent }, func(f *moves.Facts) {
+		"spent": {func(c *columnsOf) { c.Babysit = record.BabysitSpent }, func(f *moves.Facts) {
 			f.CI, f.Conflicts, f.Requests, f.Reviews = moves.RoundsSpent, moves.RoundsSpent, moves.RoundsSpent, moves.RoundsSpent
 		}},
-		"shown": {func(c *columnsOf) { c.AuthorKind, c.Babysit = ByBot, BabysitOff },
+		"shown": {func(c *columnsOf) { c.AuthorKind, c.Babysit = record.ByBot, record.BabysitOff },
 			func(f *moves.Facts) { f.Branch, f.Watch = moves.TheirBranch, moves.Shown }},
-		"of the default branch": {func(c *columnsOf) { c.AuthorKind, c.HeadRef = ByPerson, "main" },
+		"of the default branch": {func(c *columnsOf) { c.AuthorKind, c.HeadRef = record.ByPerson, "main" },
 			func(f *moves.Facts) { f.Branch = moves.DefaultBranch }},
-		"to be carried": {func(c *columnsOf) { c.Carry = carryLook }, func(f *moves.Facts) { f.Carry = moves.MaybeQuestion }},
+		"to be carried": {func(c *columnsOf) { c.Carry = record.CarryLook }, func(f *moves.Facts) { f.Carry = moves.MaybeQuestion }},
 	}
-	ask := func(kind, state string) insertActionArgs { return insertActionArgs{Kind: kind, State: state} }
-	decide := func(kind, state, by string) insertActionArgs {
-		return insertActionArgs{Kind: kind, State: state, DecidedBy: &by}
+	ask := func(kind, state string) record.InsertActionArgs {
+		return record.InsertActionArgs{Kind: kind, State: state}
 	}
-	named := ask(KindMerge, ActionPending)
-	named.Protected = &db.JSON[Protected]{}
+	decide := func(kind, state, by string) record.InsertActionArgs {
+		return record.InsertActionArgs{Kind: kind, State: state, DecidedBy: &by}
+	}
+	named := ask(record.KindMerge, record.ActionPending)
+	named.Protected = &db.JSON[record.Protected]{}
 	actions := map[string]struct {
-		action insertActionArgs
+		action record.InsertActionArgs
 		set    func(*columnsOf)
 		want   want
 	}{
-		"asked":                 {ask(KindMerge, ActionPending), nil, func(f *moves.Facts) { f.Question = moves.Asked }},
-		"expired":               {ask(KindMerge, ActionExpired), nil, func(f *moves.Facts) { f.Question = moves.Expired }},
-		"named":                 {named, nil, func(f *moves.Facts) { f.Question, f.Names = moves.Asked, moves.NamesSomething }},
-		"ordered":               {decide(KindMerge, ActionApproved, person), nil, func(f *moves.Facts) { f.Yes = moves.YesFirm }},
-		"ordered by the policy": {decide(KindMerge, ActionApproved, byPolicy), nil, func(*moves.Facts) {}},
-		"declined": {decide(KindMerge, ActionSkipped, person), nil,
+		"asked":   {ask(record.KindMerge, record.ActionPending), nil, func(f *moves.Facts) { f.Question = moves.Asked }},
+		"expired": {ask(record.KindMerge, record.ActionExpired), nil, func(f *moves.Facts) { f.Question = moves.Expired }},
+		"named":   {named, nil, func(f *moves.Facts) { f.Question, f.Names = moves.Asked, moves.NamesSomething }},
+		"ordered": {decide(record.KindMerge, record.ActionApproved, person), nil,
+			func(f *moves.Facts) { f.Yes = moves.YesFirm }},
+		"ordered by the policy": {decide(record.KindMerge, record.ActionApproved, record.ByPolicy), nil, func(*moves.Facts) {}},
+		"declined": {decide(record.KindMerge, record.ActionSkipped, person), nil,
 			func(f *moves.Facts) { f.Question, f.Refused = moves.Declined, moves.WasRefused }},
-		"not merged": {decide(KindMerge, ActionFailed, person), nil,
+		"not merged": {decide(record.KindMerge, record.ActionFailed, person), nil,
 			func(f *moves.Facts) { f.Yes, f.Act = moves.YesFirm, moves.ActFailed }},
-		"a push is asked":   {ask(KindPush, ActionPending), nil, func(f *moves.Facts) { f.Push = moves.PushAsked }},
-		"a push is agreed":  {decide(KindPush, ActionApproved, person), nil, func(f *moves.Facts) { f.Push = moves.PushGranted }},
-		"a close is asked":  {ask(KindClose, ActionPending), nil, func(*moves.Facts) {}},
-		"a close is agreed": {decide(KindClose, ActionApproved, person), nil, func(f *moves.Facts) { f.State = moves.Closing }},
-		"a reopen is agreed": {decide(KindReopen, ActionApproved, person), func(c *columnsOf) { c.State = Closed },
+		"a push is asked": {ask(record.KindPush, record.ActionPending), nil, func(f *moves.Facts) { f.Push = moves.PushAsked }},
+		"a push is agreed": {decide(record.KindPush, record.ActionApproved, person), nil,
+			func(f *moves.Facts) { f.Push = moves.PushGranted }},
+		"a close is asked": {ask(record.KindClose, record.ActionPending), nil, func(*moves.Facts) {}},
+		"a close is agreed": {decide(record.KindClose, record.ActionApproved, person), nil,
+			func(f *moves.Facts) { f.State = moves.Closing }},
+		"a reopen is agreed": {decide(record.KindReopen, record.ActionApproved, person), func(c *columnsOf) { c.State = record.Closed },
 			func(f *moves.Facts) { f.State = moves.Reopening }},
 	}
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -159,8 +172,9 @@ func TestFactsOfRows(t *testing.T) {
 		begin := func(name string) (pr string, plain columnsOf) {
 			branch := "svc/" + strings.ReplaceAll(name, " ", "-")
 			pr = y.propose(branch, sha)
-			return pr, columnsOf{ID: pr, State: Open, Babysit: BabysitWatching, AuthorKind: ByAgent, Review: ReviewOff, Mergeable: "clean",
-				Checks: ChecksNone, HeadRef: branch, RoundSHA: sha}
+			return pr, columnsOf{ID: pr, State: record.Open, Babysit: record.BabysitWatching, AuthorKind: record.ByAgent,
+				Review: record.ReviewOff, Mergeable: "clean",
+				Checks: record.ChecksNone, HeadRef: branch, RoundSHA: sha}
 		}
 		is := func(name, pr string, c columnsOf, want want) {
 			t.Helper()
@@ -197,12 +211,13 @@ func TestFactsOfRows(t *testing.T) {
 		}
 
 		pr, plain := begin("carried out")
-		y.insertOf(pr, sha, decide(KindMerge, ActionApproved, person))
-		y.write(func(tx *db.Tx) error { _, err := callHost.Exec(tx, "action-merge"); return err })
+		y.insertOf(pr, sha, decide(record.KindMerge, record.ActionApproved, person))
+		y.write(func(tx *db.Tx) error { _, err := record.CallHost.Exec(tx, "action-merge"); return err })
 		called := func(f *moves.Facts) { f.Yes, f.Act = moves.YesFirm, moves.ActCalled }
 		is("called", pr, plain, called)
-		for why, host := range map[string]moves.Host{limited: moves.HostBusy, unanswered: moves.HostBusy, "No.": moves.HostAnswers,
-			ungrantedWords + "merge_queues: write.": moves.HostRefuses} {
+		for why, host := range map[string]moves.Host{record.Limited: moves.HostBusy, record.Unanswered: moves.HostBusy,
+			"No.": moves.HostAnswers,
+			record.UngrantedWords + "merge_queues: write.": moves.HostRefuses} {
 			y.write(func(tx *db.Tx) error {
 				_, err := setError.Exec(tx, "action-merge", why)
 				return err

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/protocol"
 )
 
@@ -18,30 +19,18 @@ func (s *Service) NoteLeftOut(tx *db.Tx, prID string, left []protocol.LeftOut) e
 	if len(left) == 0 {
 		return nil
 	}
-	pr, ok, err := lock(tx, prID)
+	pr, ok, err := record.Lock(tx, prID)
 	if err != nil || !ok {
 		return err
 	}
 	all := slices.Clone(left)
-	for _, old := range pr.leftOut() {
+	for _, old := range pr.SaysLeftOut() {
 		if !slices.ContainsFunc(left, func(l protocol.LeftOut) bool { return l.Kind == old.Kind && l.Name == old.Name }) {
 			all = append(all, old)
 		}
 	}
 	pr.LeftOut = &db.JSON[[]protocol.LeftOut]{V: all[:min(len(all), mostLeftOut)]}
-	return save(tx, pr)
-}
-
-// leftOut is what is said of that, never nil.
-func (r sizeRow) leftOut() []protocol.LeftOut {
-	if r.LeftOut == nil {
-		return []protocol.LeftOut{}
-	}
-	out := slices.Clone(r.LeftOut.V)
-	for i := range out {
-		out[i].Name = codehost.Legible(out[i].Name)
-	}
-	return out
+	return record.Save(tx, pr)
 }
 
 // WithLeftOut is the text of a pull request that names what it does not have.

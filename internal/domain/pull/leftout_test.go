@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/protocol"
 )
 
@@ -32,7 +33,7 @@ func TestLeftOut(t *testing.T) {
 		if got := y.pr(prID).LeftOut; !slices.Equal(got, want) {
 			t.Errorf("the pull request: %v", got)
 		}
-		y.wantNeed(prID, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(prID, record.NeedsDecision, "pr.approve_pending")
 		var asked struct {
 			Data []Approval
 		}

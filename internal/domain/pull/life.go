@@ -3,25 +3,14 @@ package pull
 import (
 	"context"
 	"errors"
-	"reflect"
-	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
-)
-
-// Reasons why a pull request was closed.
-const (
-	ClosedCancelled = "cancelled"      // the task was cancelled
-	ClosedDeleted   = "branch_deleted" // a push deleted the branch
-	ClosedEmpty     = "nothing_left"   // a push moved the branch to a commit that the base has
-	ClosedAtHost    = "closed_at_host" // somebody closed it at its host
-	ClosedAsked     = "asked"          // an agent asked for it, and a person said yes
-	ClosedRefused   = "refused_by_host"
 )
 
 // OnPush records the push of a branch. newSHA is the present commit of the branch, or
@@ -29,14 +18,14 @@ const (
 // pull request of the branch gets a new head. The pull requests that the push may have
 // merged, closed or brought into conflict are marked: Loop asks the code host.
 func (s *Service) OnPush(tx *db.Tx, r repo.Ref, branch, newSHA, by string) error {
-	n, err := lookAtAll.Exec(tx, lookAtAllArgs{RepoID: r.ID, BaseRef: branch, PushedBy: &by})
+	n, err := record.LookAtAll.Exec(tx, record.LookAtAllArgs{RepoID: r.ID, BaseRef: branch, PushedBy: &by})
 	if err != nil {
 		return err
 	}
 	if n > 0 {
 		s.Hub.Notify(tx, event.PullTopic)
 	}
-	ids, err := openOfHead.All(tx, tx.Account, r.ID, branch)
+	ids, err := record.OpenOfHead.All(tx, tx.Account, r.ID, branch)
 	if err != nil {
 		return err
 	}
@@ -53,15 +42,15 @@ func (s *Service) OnPush(tx *db.Tx, r repo.Ref, branch, newSHA, by string) error
 
 // pushed records the push of the branch of an open pull request.
 func (s *Service) pushed(tx *db.Tx, r repo.Ref, prID, newSHA, by string) error {
-	pr, ok, err := lock(tx, prID)
-	if err != nil || !ok || pr.State != Open || pr.HeadSHA == newSHA {
+	pr, ok, err := record.Lock(tx, prID)
+	if err != nil || !ok || pr.State != record.Open || pr.HeadSHA == newSHA {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
 	pr.PushedBy = &by
 	if newSHA == codehost.ZeroSHA { // the pull request keeps its last head
 		pr.FactsWant++
-		return save(tx, pr)
+		return record.Save(tx, pr)
 	}
 	return s.moveHead(tx, r, pr, newSHA)
 }
@@ -77,7 +66,7 @@ func by(tx *db.Tx) string {
 // Recheck marks all open pull requests of a repository, so that Loop reads their facts
 // again: a push may have gone unnoticed.
 func (s *Service) Recheck(tx *db.Tx, repoID string) error {
-	_, err := lookAtAll.Exec(tx, lookAtAllArgs{RepoID: repoID})
+	_, err := record.LookAtAll.Exec(tx, record.LookAtAllArgs{RepoID: repoID})
 	s.Hub.Notify(tx, event.PullTopic)
 	return err
 }
@@ -85,36 +74,36 @@ func (s *Service) Recheck(tx *db.Tx, repoID string) error {
 // reopen opens a pull request again whose branch was deleted and is back, unless its task
 // has gone on without it.
 func (s *Service) reopen(tx *db.Tx, r repo.Ref, branch, sha, by string) error {
-	gone, ok, err := lastDeleted.Maybe(tx, tx.Account, r.ID, branch)
+	gone, ok, err := record.LastDeleted.Maybe(tx, tx.Account, r.ID, branch)
 	if err != nil || !ok {
 		return err
 	}
-	pr, ok, err := lock(tx, gone)
-	if err != nil || !ok || pr.State != Closed || pr.HostAt > 0 {
+	pr, ok, err := record.Lock(tx, gone)
+	if err != nil || !ok || pr.State != record.Closed || pr.HostAt > 0 {
 		return err // a host that keeps pull requests tells when one is opened again
 	}
 	return s.reopenRow(tx, r, pr, sha, by)
 }
 
 // reopenRow opens a locked pull request again, unless its task has gone on without it.
-func (s *Service) reopenRow(tx *db.Tx, r repo.Ref, pr *row, sha, by string) error {
+func (s *Service) reopenRow(tx *db.Tx, r repo.Ref, pr *record.Pull, sha, by string) error {
 	if pr.TaskID != nil {
 		if reopened, err := s.Tasks.Reopen(tx, *pr.TaskID, pr.ID); err != nil || !reopened {
 			return err
 		}
 	}
-	pr.State, pr.ClosedWhy, pr.ClosedBy, pr.ClosedAt, pr.AbandonedAt, pr.PushedBy = Open, "", nil, nil, nil, &by
-	if pr.Babysit = BabysitWatching; !watched(r, pr) { // the policy may be another one than when it was closed
-		pr.endRound(BabysitOff)
+	pr.State, pr.ClosedWhy, pr.ClosedBy, pr.ClosedAt, pr.AbandonedAt, pr.PushedBy = record.Open, "", nil, nil, nil, &by
+	if pr.Babysit = record.BabysitWatching; !watched(r, pr) { // the policy may be another one than when it was closed
+		pr.EndRound(record.BabysitOff)
 	}
-	if err := save(tx, pr); err != nil {
+	if err := record.Save(tx, pr); err != nil {
 		return err
 	}
 	if err := s.endQuestions(tx, pr); err != nil {
 		return err
 	}
-	data := reopenedData{By: by, HeadSHA: sha, Number: pr.Number}
-	if err := reopenedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID}, data); err != nil {
+	data := record.ReopenedData{By: by, HeadSHA: sha, Number: pr.Number}
+	if err := record.ReopenedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID}, data); err != nil {
 		return err
 	}
 	return s.moveHead(tx, r, pr, sha)
@@ -124,38 +113,39 @@ func (s *Service) reopenRow(tx *db.Tx, r repo.Ref, pr *row, sha, by string) erro
 // cancelled, and closes the pull request unless the policy keeps it. A merge that has
 // begun goes on; if it fails, the pull request is closed then.
 func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
-	pr, ok, err := lock(tx, prID)
+	pr, ok, err := record.Lock(tx, prID)
 	if err != nil || !ok || pr.TaskID == nil || *pr.TaskID != taskID || pr.AbandonedAt != nil {
 		return err
 	}
-	if pr.State == Opening {
+	if pr.State == record.Opening {
 		if err := intent.Drop(tx, pr.RepoID, pr.ID); err != nil {
 			return err
 		}
-		return s.close(tx, pr, ClosedCancelled, by(tx))
+		return s.close(tx, pr, record.ClosedCancelled, by(tx))
 	}
-	if pr.State != Open {
+	if pr.State != record.Open {
 		return nil
 	}
-	pr.AbandonedAt, pr.Babysit, pr.Needs, pr.NeedsAt = &tx.Now, BabysitOff, "", nil
-	if err := save(tx, pr); err != nil {
+	pr.AbandonedAt, pr.Babysit, pr.Needs, pr.NeedsAt = &tx.Now, record.BabysitOff, "", nil
+	if err := record.Save(tx, pr); err != nil {
 		return err
 	}
 	if err := endCarry(tx, pr); err != nil {
 		return err
 	}
-	a, asked, err := openAction.Maybe(tx, pr.ID)
+	a, asked, err := record.OpenAction.Maybe(tx, pr.ID)
 	if err != nil {
 		return err
 	}
 	if asked {
-		n, err := withdraw.Exec(tx, pr.ID, tx.Micros())
+		n, err := record.Withdraw.Exec(tx, pr.ID, tx.Micros())
 		if err != nil {
 			return err
 		}
 		if n > 0 {
 			s.orderEnded(tx, a)
-			err := staleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
+			err := record.StaleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID},
+				record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
 			if err != nil {
 				return err
 			}
@@ -165,26 +155,26 @@ func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
 	if err := s.move(tx, pr); err != nil {
 		return err
 	}
-	if pr.State != Open {
+	if pr.State != record.Open {
 		return nil
 	}
 	return s.over(tx, pr, "The task was cancelled.")
 }
 
 // close ends a locked, open pull request that is not merged.
-func (s *Service) close(tx *db.Tx, pr *row, why, by string) error {
-	if pr.State != Open && pr.State != Opening { // it has ended otherwise, and that stays
+func (s *Service) close(tx *db.Tx, pr *record.Pull, why, by string) error {
+	if pr.State != record.Open && pr.State != record.Opening { // it has ended otherwise, and that stays
 		return nil
 	}
-	pr.State, pr.Babysit, pr.Needs, pr.NeedsAt = Closed, BabysitOff, "", nil
+	pr.State, pr.Babysit, pr.Needs, pr.NeedsAt = record.Closed, record.BabysitOff, "", nil
 	pr.ClosedWhy, pr.ClosedBy, pr.ClosedAt = why, &by, &tx.Now
-	if err := save(tx, pr); err != nil {
+	if err := record.Save(tx, pr); err != nil {
 		return err
 	}
 	if err := errors.Join(s.endQuestions(tx, pr), endCarry(tx, pr)); err != nil {
 		return err
 	}
-	if why != ClosedAtHost && why != ClosedAsked {
+	if why != record.ClosedAtHost && why != record.ClosedAsked {
 		r, _, err := repo.ByID(tx, pr.RepoID)
 		if err != nil {
 			return err
@@ -193,39 +183,39 @@ func (s *Service) close(tx *db.Tx, pr *row, why, by string) error {
 			return err
 		}
 	}
-	data := closedData{ClosedBy: by, HeadSHA: pr.HeadSHA, Number: max(pr.Number, 0), TaskID: pr.TaskID, Why: why}
-	if err := closedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, data); err != nil {
+	data := record.ClosedData{ClosedBy: by, HeadSHA: pr.HeadSHA, Number: max(pr.Number, 0), TaskID: pr.TaskID, Why: why}
+	if err := record.ClosedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, data); err != nil {
 		return err
 	}
-	if err := s.over(tx, pr, "The pull request was closed."); err != nil || pr.TaskID == nil || why == ClosedCancelled {
+	if err := s.over(tx, pr, "The pull request was closed."); err != nil || pr.TaskID == nil || why == record.ClosedCancelled {
 		return err
 	}
-	return TaskClosed.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID, Why: closedWords[why]})
+	return record.TaskClosed.Send(tx, record.Progress{TaskID: *pr.TaskID, PRID: pr.ID, Why: closedWords[why]})
 }
 
 var closedWords = map[string]string{
-	ClosedDeleted: "Its pull request was closed: the branch was deleted.",
-	ClosedAtHost:  "Its pull request was closed at the code host.",
-	ClosedAsked:   "Its pull request was closed: an agent asked for it, and a person said yes.",
-	ClosedRefused: "The code host did not open its pull request.",
-	ClosedEmpty:   "Its pull request was closed: a push left nothing on the branch that its base does not have.",
+	record.ClosedDeleted: "Its pull request was closed: the branch was deleted.",
+	record.ClosedAtHost:  "Its pull request was closed at the code host.",
+	record.ClosedAsked:   "Its pull request was closed: an agent asked for it, and a person said yes.",
+	record.ClosedRefused: "The code host did not open its pull request.",
+	record.ClosedEmpty:   "Its pull request was closed: a push left nothing on the branch that its base does not have.",
 }
 
 // over does what follows the end of a pull request, or of the care for one that is kept:
 // Loop stops its checks and rounds, and escalations about it are resolved with the note.
-func (s *Service) over(tx *db.Tx, pr *row, note string) error {
+func (s *Service) over(tx *db.Tx, pr *record.Pull, note string) error {
 	s.Hub.Notify(tx, event.PullTopic)
-	return SeenTo.Send(tx, Note{PRID: pr.ID, Text: note})
+	return record.SeenTo.Send(tx, record.Note{PRID: pr.ID, Text: note})
 }
 
 // mergedByHand records that a push brought the head of a pull request into its
 // base.
-func (s *Service) mergedByHand(tx *db.Tx, pr *row, mergeSHA, by string) error {
-	if pr.State != Open { // the answer to our own merge has told of it before
+func (s *Service) mergedByHand(tx *db.Tx, pr *record.Pull, mergeSHA, by string) error {
+	if pr.State != record.Open { // the answer to our own merge has told of it before
 		return nil
 	}
-	pr.endMerged(made{sha: mergeSHA}, &by, tx.Now)
-	if err := save(tx, pr); err != nil {
+	pr.EndMerged(record.Made{SHA: mergeSHA}, &by, tx.Now)
+	if err := record.Save(tx, pr); err != nil {
 		return err
 	}
 	if err := s.endQuestions(tx, pr); err != nil {
@@ -234,36 +224,30 @@ func (s *Service) mergedByHand(tx *db.Tx, pr *row, mergeSHA, by string) error {
 	return s.announceMerge(tx, pr, pr.HeadSHA, mergeSHA, &by)
 }
 
-// endMerged is the end of a pull request that was merged.
-func (r *row) endMerged(m made, by *string, now time.Time) {
-	r.State, r.Babysit, r.Mergeable, r.Needs, r.NeedsAt = Merged, BabysitDone, "clean", "", nil
-	r.MergeSHA, r.MergedBy, r.MergedAt, r.Otherwise, r.Would = &m.sha, by, &now, m.otherwise, nil
-}
-
 // announceMerge records the event of a merge, and moves on the task of the pull request
 // and the work that was begun on top of it. by is the label of the actor who merged.
-func (s *Service) announceMerge(tx *db.Tx, pr *row, headSHA, mergeSHA string, by *string) error {
+func (s *Service) announceMerge(tx *db.Tx, pr *record.Pull, headSHA, mergeSHA string, by *string) error {
 	var plan *string
 	if pr.TaskID != nil {
 		var err error
-		if plan, _, err = planOf.Maybe(tx, tx.Account, *pr.TaskID); err != nil {
+		if plan, _, err = record.PlanOf.Maybe(tx, tx.Account, *pr.TaskID); err != nil {
 			return err
 		}
 	}
-	err := MergedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, mergedData{
+	err := record.MergedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, record.MergedData{
 		HeadSHA: headSHA, MergeSHA: mergeSHA, MergedAt: tx.Now.UTC(), MergedBy: by, Number: pr.Number, PlanID: plan, PRID: pr.ID,
 		Repo: pr.Owner + "/" + pr.Name, TaskID: pr.TaskID, URL: s.url(pr.ID),
 	})
 	if err != nil {
 		return err
 	}
-	if _, err := lookAtAll.Exec(tx, lookAtAllArgs{RepoID: pr.RepoID, BaseRef: pr.BaseRef, PushedBy: by}); err != nil {
+	if _, err := record.LookAtAll.Exec(tx, record.LookAtAllArgs{RepoID: pr.RepoID, BaseRef: pr.BaseRef, PushedBy: by}); err != nil {
 		return err
 	}
 	if err := s.over(tx, pr, "The pull request was merged."); err != nil || pr.TaskID == nil {
 		return err
 	}
-	above, err := ordersAbove.All(tx, *pr.TaskID)
+	above, err := record.OrdersAbove.All(tx, *pr.TaskID)
 	if err != nil {
 		return err
 	}
@@ -273,42 +257,22 @@ func (s *Service) announceMerge(tx *db.Tx, pr *row, headSHA, mergeSHA string, by
 	if err := s.BelowMoved(tx, *pr.TaskID); err != nil {
 		return err
 	}
-	return TaskMerged.Send(tx, Progress{TaskID: *pr.TaskID, PRID: pr.ID})
+	return record.TaskMerged.Send(tx, record.Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 }
 
 // BelowMoved has the next pass move those pull requests on whose work was begun on that of a
 // task of tx.Account.
 func (s *Service) BelowMoved(tx *db.Tx, taskID string) error {
-	n, err := moveAbove.Exec(tx, taskID)
+	n, err := record.MoveAbove.Exec(tx, taskID)
 	if n > 0 {
 		s.Hub.Notify(tx, event.PullTopic)
 	}
 	return err
 }
 
-// facts are the state of a pull request in git.
-type facts struct {
-	gone      bool   // there is no such branch
-	head      string // the commit of the branch; "" if it is the recorded head
-	merge     string // the commit that brought the head into the base; "": there is none
-	empty     bool   // the base contained the head before
-	base      string
-	patch     string
-	mergeable string
-
-	change, mergeBase string
-	mergeBases        int
-	paths             []string
-	added, deleted    int
-	unwanted          *db.JSON[Unwanted]
-	lastPush          bool // the base wants the last push approved by somebody else
-	would             *db.JSON[Would]
-	had               []string // for the next look
-}
-
 // headOf is the commit of the branch of a pull request. The branch of a fork is in another
 // repository: its host tells of a new head.
-func headOf(ctx context.Context, host codehost.Host, r codehost.Repo, d factsRow) (string, error) {
+func headOf(ctx context.Context, host codehost.Host, r codehost.Repo, d record.FactsRow) (string, error) {
 	if !codehost.ValidBranch(d.HeadRef) {
 		return d.HeadSHA, nil
 	}
@@ -317,7 +281,7 @@ func headOf(ctx context.Context, host codehost.Host, r codehost.Repo, d factsRow
 
 var errNoRepo = errors.New("the repository has no commit at the code host")
 
-func (s *Service) factsAt(ctx context.Context, at repo.Ref, d factsRow) (f facts, err error) {
+func (s *Service) factsAt(ctx context.Context, at repo.Ref, d record.FactsRow) (f record.InGit, err error) {
 	r := at.HostRepo()
 	host, err := s.Hosts.Of(r)
 	if err != nil {
@@ -328,58 +292,58 @@ func (s *Service) factsAt(ctx context.Context, at repo.Ref, d factsRow) (f facts
 	}
 	switch head, err := headOf(ctx, host, r, d); {
 	case errors.Is(err, codehost.ErrNotFound):
-		f.gone = true
+		f.Gone = true
 	case err != nil:
 		return f, err
 	case head != d.HeadSHA:
-		f.head = head
+		f.Head = head
 		return f, nil
 	}
-	f.mergeable = "unknown"
-	if f.merge, err = host.Landed(ctx, r, d.BaseRef, d.HeadSHA); err != nil {
+	f.Mergeable = "unknown"
+	if f.Merge, err = host.Landed(ctx, r, d.BaseRef, d.HeadSHA); err != nil {
 		return f, err
 	}
-	if f.merge != "" {
+	if f.Merge != "" {
 		had, err := host.Landed(ctx, r, d.BaseSHA, d.HeadSHA)
 		if errors.Is(err, codehost.ErrNotFound) {
 			err = nil // the old commit of the base is gone: the base was force-pushed
 		}
-		f.empty = had != ""
+		f.Empty = had != ""
 		return f, err
 	}
 	c, err := host.Compare(ctx, r, d.BaseRef, d.HeadSHA)
 	if err != nil {
 		return f, err
 	}
-	f.base, f.patch, f.mergeable = c.BaseSHA, c.PatchID, "conflict"
-	f.change, f.mergeBase, f.mergeBases, f.paths = c.Change, c.MergeBase, c.MergeBases, c.Paths
-	f.added, f.deleted = c.Added, c.Deleted
+	f.Base, f.Patch, f.Mergeable = c.BaseSHA, c.PatchID, "conflict"
+	f.Change, f.MergeBase, f.MergeBases, f.Paths = c.Change, c.MergeBase, c.MergeBases, c.Paths
+	f.Added, f.Deleted = c.Added, c.Deleted
 	if c.MergeBase != "" {
 		found, err := host.Unwanted(ctx, r, c.MergeBase, c.HeadSHA)
 		if err != nil {
 			return f, err
 		}
-		f.unwanted = unwanted(found)
+		f.Unwanted = unwanted(found)
 	}
-	if d.Carry == carryLook {
-		if f.lastPush, err = lastPush(ctx, s.Hosts, r, d.BaseRef); err != nil {
+	if d.Carry == record.CarryLook {
+		if f.LastPush, err = lastPush(ctx, s.Hosts, r, d.BaseRef); err != nil {
 			return f, err
 		}
 	}
-	o, _, err := s.tried(ctx, at, attempt{d.BaseRef, d.HeadSHA, d.StartSHA, d.Had.V})
+	o, _, err := s.tried(ctx, at, record.Attempt{BaseRef: d.BaseRef, Head: d.HeadSHA, StartSHA: d.StartSHA, Had: d.Had.V})
 	if err != nil {
 		return f, err
 	}
 	if !o.Conflict {
-		f.mergeable = "clean"
+		f.Mergeable = "clean"
 	}
-	f.base, f.would, f.had = o.BaseSHA, would(at, o), had(o)
+	f.Base, f.Would, f.Had = o.BaseSHA, would(at, o), had(o)
 	return f, nil
 }
 
 // readFacts asks the code host about a pull request whose head or base may have moved
 // since the last question, and records the answer.
-func (s *Service) readFacts(ctx context.Context, d factsRow) error {
+func (s *Service) readFacts(ctx context.Context, d record.FactsRow) error {
 	var r repo.Ref
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		r, _, err = repo.ByID(tx, d.RepoID)
@@ -397,23 +361,23 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		return err
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		pr, ok, err := lock(tx, d.ID)
-		if err != nil || !ok || pr.State != Open || pr.HeadSHA != d.HeadSHA {
+		pr, ok, err := record.Lock(tx, d.ID)
+		if err != nil || !ok || pr.State != record.Open || pr.HeadSHA != d.HeadSHA {
 			return err
 		}
-		if f.head != "" {
-			return s.moveHead(tx, r, pr, f.head)
+		if f.Head != "" {
+			return s.moveHead(tx, r, pr, f.Head)
 		}
-		if begun, err := s.mergeBegun(tx, pr); err != nil || begun && (f.merge != "" || f.gone) {
+		if begun, err := s.mergeBegun(tx, pr); err != nil || begun && (f.Merge != "" || f.Gone) {
 			return err // its end marks the pull request again
 		}
 		conflicted := pr.Mergeable == "conflict"
 		pr.FactsHave = d.FactsWant
-		pr.learn(f)
-		if err := save(tx, pr); err != nil {
+		pr.Learn(f)
+		if err := record.Save(tx, pr); err != nil {
 			return err
 		}
-		if _, err := knowAction.Exec(tx, pr.ID, pr.HeadSHA); err != nil {
+		if _, err := record.KnowAction.Exec(tx, pr.ID, pr.HeadSHA); err != nil {
 			return err
 		}
 		who := "git"
@@ -421,12 +385,12 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 			who = *d.PushedBy
 		}
 		switch {
-		case f.merge != "" && !f.empty:
-			return s.mergedByHand(tx, pr, f.merge, who)
-		case f.merge != "":
-			return s.close(tx, pr, ClosedEmpty, who)
-		case f.gone:
-			return s.close(tx, pr, ClosedDeleted, who)
+		case f.Merge != "" && !f.Empty:
+			return s.mergedByHand(tx, pr, f.Merge, who)
+		case f.Merge != "":
+			return s.close(tx, pr, record.ClosedEmpty, who)
+		case f.Gone:
+			return s.close(tx, pr, record.ClosedDeleted, who)
 		}
 		if err := s.headKnown(tx, r, pr, f); err != nil {
 			return err
@@ -437,39 +401,27 @@ func (s *Service) readFacts(ctx context.Context, d factsRow) error {
 		if err := s.move(tx, pr); err != nil {
 			return err
 		}
-		if unknown || f.mergeable != "conflict" || conflicted || pr.AbandonedAt != nil {
+		if unknown || f.Mergeable != "conflict" || conflicted || pr.AbandonedAt != nil {
 			return nil
 		}
-		return conflictEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, conflictData{BaseSHA: f.base, HeadSHA: pr.HeadSHA})
+		return record.ConflictEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID},
+			record.ConflictData{BaseSHA: f.Base, HeadSHA: pr.HeadSHA})
 	})
-}
-
-// learn sets what git has answered.
-func (r *row) learn(f facts) {
-	if r.Unreadable = false; f.base == "" {
-		return
-	}
-	if f.would != nil && !reflect.DeepEqual(f.would.V.Back, r.backOf()) {
-		r.LookedSHA = "" // what is asked does not name what the merge would bring back
-	}
-	r.BaseSHA, r.PatchID, r.Change, r.MergeBase, r.MergeBases = f.base, f.patch, f.change, f.mergeBase, int64(f.mergeBases)
-	r.ChangedFiles, r.AddedLines, r.DeletedLines = new(int64(len(f.paths))), new(int64(f.added)), new(int64(f.deleted))
-	r.Unwanted, r.Mergeable, r.Would, r.Had.V = f.unwanted, f.mergeable, f.would, f.had
 }
 
 // notRead notes that the host of a pull request does not let its branches be read. It is asked
 // again at each pass.
-func (s *Service) notRead(ctx context.Context, d factsRow) error {
+func (s *Service) notRead(ctx context.Context, d record.FactsRow) error {
 	if d.Unreadable {
 		return nil
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		pr, ok, err := lock(tx, d.ID)
-		if err != nil || !ok || pr.State != Open || pr.HeadSHA != d.HeadSHA {
+		pr, ok, err := record.Lock(tx, d.ID)
+		if err != nil || !ok || pr.State != record.Open || pr.HeadSHA != d.HeadSHA {
 			return err
 		}
 		pr.Unreadable = true
-		if err := save(tx, pr); err != nil {
+		if err := record.Save(tx, pr); err != nil {
 			return err
 		}
 		return s.move(tx, pr)
@@ -477,6 +429,6 @@ func (s *Service) notRead(ctx context.Context, d factsRow) error {
 }
 
 // stopTask ends a check or round of a pull request that has ended or was abandoned.
-func (s *Service) stopTask(ctx context.Context, m found) error {
-	return s.DB.Write(ctx, func(tx *db.Tx) error { return TaskUnneeded.Send(tx, m.ID) })
+func (s *Service) stopTask(ctx context.Context, m record.Found) error {
+	return s.DB.Write(ctx, func(tx *db.Tx) error { return record.TaskUnneeded.Send(tx, m.ID) })
 }

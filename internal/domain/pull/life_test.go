@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -90,7 +91,7 @@ func TestCancelledWorkIsOver(t *testing.T) {
 					return nil
 				})
 				y.abandon(pr, "task-of-another")
-				y.wantState(pr, Open)
+				y.wantState(pr, record.Open)
 				y.abandon(pr, "task-svc/a")
 				rounds, checks, asked := len(y.round), len(y.check), len(y.asked)
 				if c.after != nil {
@@ -101,9 +102,9 @@ func TestCancelledWorkIsOver(t *testing.T) {
 				for range 3 {
 					y.pass(time.Hour)
 				}
-				got := y.wantState(pr, Closed)
-				if got.ClosedWhy == nil || *got.ClosedWhy != ClosedCancelled || got.ClosedAt == nil || got.ClosedBy == nil ||
-					got.Babysit.State != BabysitOff || got.PendingAction != nil {
+				got := y.wantState(pr, record.Closed)
+				if got.ClosedWhy == nil || *got.ClosedWhy != record.ClosedCancelled || got.ClosedAt == nil || got.ClosedBy == nil ||
+					got.Babysit.State != record.BabysitOff || got.PendingAction != nil {
 					t.Errorf("%+v", got)
 				}
 				y.wantNeed(pr, "", "")
@@ -133,20 +134,20 @@ func TestCancelledDuringTheMerge(t *testing.T) {
 		y.host.during = func() {
 			y.abandon(merged, "task-svc/a")
 			y.wantActions(merged, "approved") // so that the merge is repeated if its answer is lost
-			y.wantState(merged, Open)
+			y.wantState(merged, record.Open)
 		}
 		y.pass(0)
-		y.wantState(merged, Merged)
+		y.wantState(merged, record.Merged)
 
 		failed := y.propose("svc/b", y.commit("svc/b", "b", "1\n"))
 		y.host.during = nil
 		y.host.merge = fmt.Errorf("the disk is full")
 		y.pass(0)
 		y.abandon(failed, "task-svc/b")
-		y.wantState(failed, Open) // the host may have merged
+		y.wantState(failed, record.Open) // the host may have merged
 		y.host.merge = nil
 		y.pass(time.Hour)
-		y.wantState(failed, Closed)
+		y.wantState(failed, record.Closed)
 		y.wantActions(failed, "stale")
 		if _, err := os.Stat(filepath.Join(y.work, "b")); err == nil {
 			t.Error("it was merged")
@@ -163,11 +164,11 @@ func TestKeptPullRequest(t *testing.T) {
 		pr := y.propose("svc/a", sha)
 		y.abandon(pr, "task-svc/a")
 		y.pass(time.Hour)
-		y.wantState(pr, Open)
+		y.wantState(pr, record.Open)
 		y.wantActions(pr, "stale")
 		y.call(200, "POST", "/v1/prs/"+pr+"/merge", `{"head_sha": "`+sha+`"}`, nil)
 		y.pass(0)
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 	})
 }
 
@@ -190,17 +191,18 @@ func TestMergedByHand(t *testing.T) {
 				}
 				other := y.propose("svc/b", y.commit("svc/b", "b", "1\n"))
 				y.pass(0)
-				before := y.wantState(other, Open).BaseSHA
+				before := y.wantState(other, record.Open).BaseSHA
 				merge := y.mergeByHand("svc/a")
 				y.pass(0)
-				got := y.wantState(pr, Merged)
+				got := y.wantState(pr, record.Merged)
 				if got.MergeSHA == nil || *got.MergeSHA != merge || *got.MergedBy != "user:ann" || got.Mergeable != "clean" {
 					t.Errorf("%+v", got)
 				}
 				y.wantTold("task-svc/a", "merged")
 				y.wantTold(pr, "event")
 				y.wantNeed(pr, "", "")
-				if after := y.wantState(other, Open); after.BaseSHA == before || after.BaseSHA != merge || after.Mergeable != "clean" ||
+				if after := y.wantState(other, record.Open); after.BaseSHA == before || after.BaseSHA != merge ||
+					after.Mergeable != "clean" ||
 					after.PatchID == nil {
 					t.Errorf("the other: %+v", after)
 				}
@@ -218,8 +220,8 @@ func TestClosedAndReopened(t *testing.T) {
 		pr := y.propose("svc/a", sha)
 		y.deleted("svc/a")
 		y.pass(0)
-		got := y.wantState(pr, Closed)
-		if *got.ClosedWhy != ClosedDeleted || *got.ClosedBy != "user:ann" || got.HeadSHA != sha {
+		got := y.wantState(pr, record.Closed)
+		if *got.ClosedWhy != record.ClosedDeleted || *got.ClosedBy != "user:ann" || got.HeadSHA != sha {
 			t.Errorf("%+v", got)
 		}
 		y.wantTold("task-svc/a", "closed")
@@ -234,11 +236,11 @@ func TestClosedAndReopened(t *testing.T) {
 		y.push("svc/a")
 		y.gone = true // the task was redispatched
 		y.moved("svc/a", sha)
-		y.wantState(pr, Closed)
+		y.wantState(pr, record.Closed)
 		y.gone = false
 		y.moved("svc/a", sha)
-		if got := y.wantState(pr, Open); got.ClosedAt != nil || got.ClosedWhy != nil || got.PendingAction == nil ||
-			got.Babysit.State != BabysitWatching {
+		if got := y.wantState(pr, record.Open); got.ClosedAt != nil || got.ClosedWhy != nil || got.PendingAction == nil ||
+			got.Babysit.State != record.BabysitWatching {
 			t.Errorf("%+v", got)
 		}
 		y.wantTold("task-svc/a", "awaits review")
@@ -248,7 +250,7 @@ func TestClosedAndReopened(t *testing.T) {
 		y.deleted("svc/a") // reported first
 		y.moved("main", y.git("rev-parse", "main"))
 		y.pass(0)
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 
 		again := y.propose("svc/b", y.commit("svc/b", "b", "1\n"))
 		y.pass(0)
@@ -256,7 +258,7 @@ func TestClosedAndReopened(t *testing.T) {
 		y.push("svc/b")
 		y.moved("svc/b", y.git("rev-parse", "main"))
 		y.pass(0)
-		if got := y.wantState(again, Closed); *got.ClosedWhy != ClosedEmpty {
+		if got := y.wantState(again, record.Closed); *got.ClosedWhy != record.ClosedEmpty {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -275,7 +277,7 @@ func TestResetBranchIsNotMerged(t *testing.T) {
 		y.push("svc/a")
 		y.moved("svc/a", old)
 		y.pass(0)
-		if got := y.wantState(pr, Closed); got.ClosedWhy == nil || *got.ClosedWhy != ClosedEmpty {
+		if got := y.wantState(pr, record.Closed); got.ClosedWhy == nil || *got.ClosedWhy != record.ClosedEmpty {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -292,7 +294,7 @@ func TestDeletedWhileOrdered(t *testing.T) {
 		for range 3 {
 			y.pass(0)
 		}
-		if got := y.wantState(pr, Closed); got.ClosedWhy == nil || *got.ClosedWhy != ClosedDeleted {
+		if got := y.wantState(pr, record.Closed); got.ClosedWhy == nil || *got.ClosedWhy != record.ClosedDeleted {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -308,12 +310,12 @@ func TestLostRepositoryClosesNothing(t *testing.T) {
 		}
 		y.write(func(tx *db.Tx) error { return y.Recheck(tx, y.repo) })
 		y.pass(0)
-		y.wantState(pr, Open)
+		y.wantState(pr, record.Open)
 		if err := os.Rename(filepath.Join(y.root, "acme", "away.git"), filepath.Join(y.root, "acme", "web.git")); err != nil {
 			t.Fatal(err)
 		}
 		y.pass(0)
-		if got := y.wantState(pr, Open); got.Mergeable != "clean" {
+		if got := y.wantState(pr, record.Open); got.Mergeable != "clean" {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -76,10 +77,11 @@ func (y *yard) green(branch, sha string) (prID string) {
 }
 
 // wantQuestion holds that the question about a head names the weaker fields.
-func (y *yard) wantQuestion(prID, sha string, paths, weaker string) *Protected {
+func (y *yard) wantQuestion(prID, sha string, paths, weaker string) *record.Protected {
 	y.t.Helper()
 	pr := y.pr(prID)
-	if pr.State != Open || pr.PendingAction == nil || pr.PendingAction.State != ActionPending || pr.PendingAction.HeadSHA != sha ||
+	if pr.State != record.Open || pr.PendingAction == nil || pr.PendingAction.State != record.ActionPending ||
+		pr.PendingAction.HeadSHA != sha ||
 		pr.PendingAction.Protected == nil {
 		y.t.Fatalf("the pull request waits for nobody: %+v, %+v", pr, pr.PendingAction)
 	}
@@ -118,14 +120,14 @@ func TestWeakerRulesAreAskedAbout(t *testing.T) {
 		y.wantQuestion(pr, second, ".svc/policy.yml", "agent.isolation")
 		y.approve(pr, second)
 		y.pass(0)
-		if got := y.pr(pr); got.State != Merged || *got.MergedBy != "user:ada" {
+		if got := y.pr(pr); got.State != record.Merged || *got.MergedBy != "user:ada" {
 			t.Errorf("after a person approved: %+v", got)
 		}
 
 		// Work that does not change the policy file is merged unasked.
 		sha = y.branch("svc/b", func() { y.file("other", "1") })
 		pr = y.green("svc/b", sha)
-		if got := y.pr(pr); got.State != Merged || *got.MergedBy != byPolicy {
+		if got := y.pr(pr); got.State != record.Merged || *got.MergedBy != record.ByPolicy {
 			t.Errorf("ordinary work: %+v", got)
 		}
 	})
@@ -144,7 +146,7 @@ func TestWorkOfLentBoxesIsAskedAbout(t *testing.T) {
 		y.wantActions(pr, "pending")
 		y.approve(pr, sha)
 		y.pass(0)
-		if got := y.pr(pr); got.State != Merged || *got.MergedBy != "user:ada" {
+		if got := y.pr(pr); got.State != record.Merged || *got.MergedBy != "user:ada" {
 			t.Errorf("after a person approved: %+v", got)
 		}
 	})
@@ -227,7 +229,7 @@ func TestModesAskAboutTheRules(t *testing.T) {
 			onBoth(t, func(t *testing.T, y *yard) {
 				y.rules("version: 1\nmerge: {mode: " + mode + "}\n")
 				tried := ""
-				MergeTried.On(y.DB, func(_ *db.Tx, actionID string) error { tried = actionID; return nil })
+				record.MergeTried.On(y.DB, func(_ *db.Tx, actionID string) error { tried = actionID; return nil })
 				sha := y.branch("svc/a", func() { y.file(".svc/x", "1") })
 				prID := y.green("svc/a", sha)
 				y.wantQuestion(prID, sha, ".svc/x", "")
@@ -240,7 +242,7 @@ func TestModesAskAboutTheRules(t *testing.T) {
 					t.Errorf("the merge of %q was tried, and its question is %q", tried, a.ID)
 				}
 				switch a := pr.PendingAction; {
-				case mode == "auto" && pr.State != Merged, mode == "never" && a != nil:
+				case mode == "auto" && pr.State != record.Merged, mode == "never" && a != nil:
 					t.Errorf("%+v, %+v", pr, a)
 				case mode == "ask" && (a == nil || a.Protected != nil || a.Question != "Merge this head?"):
 					t.Errorf("%+v, %+v", pr, a)
@@ -263,7 +265,7 @@ func TestApprovalCoversWhatWasSaid(t *testing.T) {
 		// Meanwhile a push made the policy on main stricter, elsewhere in the file.
 		y.rules("version: 1\nmerge: {mode: never}\n")
 		y.pass(0)
-		if got := y.pr(pr); got.State == Merged {
+		if got := y.pr(pr); got.State == record.Merged {
 			t.Fatalf("merged: %+v", got)
 		}
 		y.wantQuestion(pr, sha, ".svc/policy.yml", "merge.mode")
@@ -278,7 +280,7 @@ func TestApprovalCoversWhatWasSaid(t *testing.T) {
 		y.wantQuestion(pr, sha, ".svc/other", "")
 		y.approve(pr, sha)
 		y.pass(0)
-		if got := y.pr(pr); got.State != Merged {
+		if got := y.pr(pr); got.State != record.Merged {
 			t.Errorf("approved twice: %+v", got)
 		}
 	})
@@ -324,13 +326,13 @@ func TestFloorsTakeAnOrderBack(t *testing.T) {
 			y.floors(`{"merge_mode": "` + floor + `"}`)
 			y.pass(0)
 			y.wantActions(pr, want)
-			if got := y.pr(pr); got.State != Open || got.MergeSHA != nil {
+			if got := y.pr(pr); got.State != record.Open || got.MergeSHA != nil {
 				t.Errorf("%s: merged: %+v", floor, got)
 			}
 			second := y.propose("svc/b", y.branch("svc/b", func() { y.file("y", "1") }))
 			y.write(func(tx *db.Tx) error {
 				states, err := actions.All(tx, second)
-				if slices.Contains(states, ActionApproved) {
+				if slices.Contains(states, record.ActionApproved) {
 					t.Errorf("%s: the file ordered %v", floor, states)
 				}
 				return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/event"
 	"yardmaster/internal/observe"
 )
@@ -23,16 +24,16 @@ func (s *Service) Loop(ctx context.Context) error {
 // Pass does the work that is due. A failure for one pull request does not keep Pass from
 // the others.
 func (s *Service) Pass(ctx context.Context) {
-	each(ctx, s, "read the facts of a pull request", all(factsDue), s.readFacts)
-	each(ctx, s, "stop a check or round", all(idleTasks), s.stopTask)
-	each(ctx, s, "look at a head", all(unlooked), s.lookAtHead)
-	each(ctx, s, "move a pull request on", func(tx *db.Tx) ([]found, error) { return toMove.All(tx, tx.Micros()) }, s.moveDue)
-	each(ctx, s, "drop the branch of a round", all(untidy), s.tidy)
-	each(ctx, s, "end a question", func(tx *db.Tx) ([]dueRow, error) { return lapsed.All(tx, tx.Micros()) }, s.lapse)
+	each(ctx, s, "read the facts of a pull request", all(record.FactsDue), s.readFacts)
+	each(ctx, s, "stop a check or round", all(record.IdleTasks), s.stopTask)
+	each(ctx, s, "look at a head", all(record.Unlooked), s.lookAtHead)
+	each(ctx, s, "move a pull request on", func(tx *db.Tx) ([]record.Found, error) { return record.ToMove.All(tx, tx.Micros()) }, s.moveDue)
+	each(ctx, s, "drop the branch of a round", all(record.Untidy), s.tidy)
+	each(ctx, s, "end a question", func(tx *db.Tx) ([]record.DueRow, error) { return record.Lapsed.All(tx, tx.Micros()) }, s.lapse)
 }
 
 // each calls do for every row that find answers, in the account of the row.
-func each[T interface{ about() found }](ctx context.Context, s *Service, what string, find func(*db.Tx) ([]T, error),
+func each[T interface{ About() record.Found }](ctx context.Context, s *Service, what string, find func(*db.Tx) ([]T, error),
 	do func(context.Context, T) error) {
 	var rows []T
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -43,7 +44,7 @@ func each[T interface{ about() found }](ctx context.Context, s *Service, what st
 		observe.Complain(ctx, s.Logger, what, err)
 	}
 	for _, r := range rows {
-		f := r.about()
+		f := r.About()
 		if err := do(db.WithAccount(ctx, f.AccountID), r); err != nil {
 			observe.Complain(ctx, s.Logger, what, err, slog.String("id", f.ID))
 		}
@@ -55,16 +56,16 @@ func all[T any](q db.Query[T]) func(*db.Tx) ([]T, error) {
 }
 
 // lapse ends a question that nobody has answered in time.
-func (s *Service) lapse(ctx context.Context, e dueRow) error {
+func (s *Service) lapse(ctx context.Context, e record.DueRow) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		pr, ok, err := lock(tx, e.PRID)
+		pr, ok, err := record.Lock(tx, e.PRID)
 		if err != nil || !ok {
 			return err
 		}
 		if ended, err := s.expired(tx, pr, e.ID, e.HeadSHA); err != nil || !ended {
 			return err
 		}
-		if e.Kind == KindPush {
+		if e.Kind == record.KindPush {
 			if err := s.notPushed(tx, pr); err != nil {
 				return err
 			}
@@ -74,9 +75,9 @@ func (s *Service) lapse(ctx context.Context, e dueRow) error {
 }
 
 // moveDue moves a pull request on that the clock moves.
-func (s *Service) moveDue(ctx context.Context, d found) error {
+func (s *Service) moveDue(ctx context.Context, d record.Found) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		pr, ok, err := lock(tx, d.ID)
+		pr, ok, err := record.Lock(tx, d.ID)
 		if err != nil || !ok {
 			return err
 		}

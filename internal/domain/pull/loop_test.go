@@ -1,6 +1,10 @@
 package pull
 
-import "testing"
+import (
+	"testing"
+
+	"yardmaster/internal/domain/pull/record"
+)
 
 // A pass that finds nothing to do only reads.
 func TestIdlePassOnlyReads(t *testing.T) {
@@ -14,7 +18,7 @@ func TestIdlePassOnlyReads(t *testing.T) {
 		if n := y.writes.Load() - before; n > 0 {
 			t.Errorf("%d transactions write although nothing is due", n)
 		}
-		y.pass(askFor)
+		y.pass(record.AskFor)
 		if y.writes.Load() == before {
 			t.Error("a question that has expired is left open")
 		}

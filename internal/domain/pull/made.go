@@ -7,29 +7,24 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/observe"
 )
 
-// made is the commit of a merge.
-type made struct {
-	sha       string
-	otherwise string // in what it differs from the merge that was tried, for people; "": in nothing, or nobody knows
-}
-
 // compared compares the commit of a merge with the merge that was tried. If the base was
 // elsewhere, or the merge was made before, the merge is tried again at the commit of the base
 // that it was made at. What cannot be read is logged, and no difference.
-func (s *Service) compared(ctx context.Context, r repo.Ref, a attempt, t trial, sha string) made {
+func (s *Service) compared(ctx context.Context, r repo.Ref, a record.Attempt, t trial, sha string) record.Made {
 	otherwise, err := s.otherwise(ctx, r, a, t, sha)
 	if err != nil && ctx.Err() == nil {
 		observe.Complain(ctx, s.Logger, "compare the merge "+sha+" with the one that was tried", err)
 	}
-	return made{sha, otherwise}
+	return record.Made{SHA: sha, Otherwise: otherwise}
 }
 
-func (s *Service) otherwise(ctx context.Context, r repo.Ref, a attempt, t trial, sha string) (string, error) {
+func (s *Service) otherwise(ctx context.Context, r repo.Ref, a record.Attempt, t trial, sha string) (string, error) {
 	host, err := s.Hosts.Of(r.HostRepo())
 	if err != nil || sha == a.Head {
 		return "", err // the base was moved to the head itself
@@ -60,12 +55,12 @@ func (s *Service) otherwise(ctx context.Context, r repo.Ref, a attempt, t trial,
 	for i, path := range m.Differs {
 		paths[i] = codehost.Legible(path)
 	}
-	return fmt.Sprintf("The base has other content after the merge %.12s than the merge that was tried: %s.", sha, enumerate(paths, 0)), nil
+	return fmt.Sprintf("The base has other content after the merge %.12s than the merge that was tried: %s.", sha, record.Enumerate(paths, 0)), nil
 }
 
 // treeAt is the content that a merge would have given a commit of the base; "" if the two
 // conflict, so that somebody has resolved it by hand.
-func (s *Service) treeAt(ctx context.Context, r repo.Ref, a attempt, base string) (string, error) {
+func (s *Service) treeAt(ctx context.Context, r repo.Ref, a record.Attempt, base string) (string, error) {
 	a.BaseRef, a.Had = base, nil
 	o, _, err := s.tried(ctx, r, a)
 	if err != nil || o.Conflict {
@@ -83,47 +78,47 @@ func (s *Service) treeAt(ctx context.Context, r repo.Ref, a attempt, base string
 }
 
 // alarm tells that the merge of a pull request is not the one that was tried.
-func (s *Service) alarm(tx *db.Tx, pr *row, headSHA string, m made) error {
-	s.Logger.WarnContext(tx.Context(), "a merge is not the one that was tried", slog.String("pr", pr.ID), slog.String("merge", m.sha))
-	data := otherwiseData{HeadSHA: headSHA, MergeSHA: m.sha, PRID: pr.ID, Why: m.otherwise}
-	if err := otherwiseEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, data); err != nil {
+func (s *Service) alarm(tx *db.Tx, pr *record.Pull, headSHA string, m record.Made) error {
+	s.Logger.WarnContext(tx.Context(), "a merge is not the one that was tried", slog.String("pr", pr.ID), slog.String("merge", m.SHA))
+	data := record.OtherwiseData{HeadSHA: headSHA, MergeSHA: m.SHA, PRID: pr.ID, Why: m.Otherwise}
+	if err := record.OtherwiseEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, data); err != nil {
 		return err
 	}
-	return RoundsSpent.Send(tx, Trouble{
-		PRID: pr.ID, RepoID: pr.RepoID, TaskID: pr.TaskID, URL: s.address(pr), Category: "merged_otherwise", Reason: m.otherwise,
+	return record.RoundsSpent.Send(tx, record.Trouble{
+		PRID: pr.ID, RepoID: pr.RepoID, TaskID: pr.TaskID, URL: s.address(pr), Category: "merged_otherwise", Reason: m.Otherwise,
 		Title: fmt.Sprintf("The merge of pull request #%d is not what was approved", pr.Number),
-		Body:  fmt.Sprintf("%s\n%s\n\n%s", pr.Title, s.address(pr), m.otherwise),
+		Body:  fmt.Sprintf("%s\n%s\n\n%s", pr.Title, s.address(pr), m.Otherwise),
 	})
 }
 
 // compareQueued compares a merge that the queue of a host has made of an order.
 func (s *Service) compareQueued(ctx context.Context, r repo.Ref, p codehost.Pull) error {
-	var pr row
+	var pr record.Pull
 	ordered := false
 	err := s.DB.Read(ctx, func(tx *db.Tx) error {
-		prID, ok, err := byNumber.Maybe(tx, tx.Account, r.ID, p.Number)
+		prID, ok, err := record.ByNumber.Maybe(tx, tx.Account, r.ID, p.Number)
 		if err != nil || !ok {
 			return err
 		}
-		if pr, err = byID.One(tx, tx.Account, prID); err == nil {
-			ordered, err = carriedOutAt.One(tx, prID, pr.HeadSHA)
+		if pr, err = record.ByID.One(tx, tx.Account, prID); err == nil {
+			ordered, err = record.CarriedOutAt.One(tx, prID, pr.HeadSHA)
 		}
 		return err
 	})
-	if err != nil || !ordered || pr.State != Merged || pr.MergeSHA == nil || pr.Otherwise != "" {
+	if err != nil || !ordered || pr.State != record.Merged || pr.MergeSHA == nil || pr.Otherwise != "" {
 		return err
 	}
-	m := s.compared(ctx, r, pr.attempt(pr.HeadSHA), trial{done: true}, *pr.MergeSHA)
-	if m.otherwise == "" {
+	m := s.compared(ctx, r, pr.Attempt(pr.HeadSHA), trial{done: true}, *pr.MergeSHA)
+	if m.Otherwise == "" {
 		return nil
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		pr, ok, err := lock(tx, pr.ID)
+		pr, ok, err := record.Lock(tx, pr.ID)
 		if err != nil || !ok || pr.Otherwise != "" { // told once
 			return err
 		}
-		pr.Otherwise = m.otherwise
-		if err := save(tx, pr); err != nil {
+		pr.Otherwise = m.Otherwise
+		if err := record.Save(tx, pr); err != nil {
 			return err
 		}
 		return s.alarm(tx, pr, pr.HeadSHA, m)

@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // other is a host that merges something else.
@@ -37,7 +38,7 @@ func TestMergeOtherwiseThanShown(t *testing.T) {
 		y.approve(pr, sha)
 		y.pass(0)
 		got := y.pr(pr)
-		if got.State != Merged || got.Otherwise == nil || !strings.Contains(*got.Otherwise, ": evil.") {
+		if got.State != record.Merged || got.Otherwise == nil || !strings.Contains(*got.Otherwise, ": evil.") {
 			t.Fatalf("merged otherwise: %+v", got)
 		}
 		if !slices.Contains(y.asked, "merged_otherwise") {
@@ -68,7 +69,7 @@ func TestMergeOtherwiseThanShown(t *testing.T) {
 		}
 		y.pass(time.Second)
 		for _, id := range []string{in, out} {
-			if got := y.pr(id); got.State != Merged || got.Otherwise != nil {
+			if got := y.pr(id); got.State != record.Merged || got.Otherwise != nil {
 				t.Errorf("merged by another: %+v", got)
 			}
 		}
@@ -83,7 +84,7 @@ func TestQueueOfTheHostMergesOtherwise(t *testing.T) {
 		sha := y.commit("svc/a", "a", "1\n")
 		pr := y.propose("svc/a", sha)
 		y.settle()
-		y.checkedThere(sha, ChecksPassed)
+		y.checkedThere(sha, record.ChecksPassed)
 		y.line.on, y.line.atHost = true, true
 		y.approve(pr, sha)
 		y.pass(0)
@@ -96,7 +97,7 @@ func TestQueueOfTheHostMergesOtherwise(t *testing.T) {
 		for range 2 { // a delivery may come twice
 			k.says(p)
 		}
-		if got := y.pr(pr); got.State != Merged || got.Otherwise == nil || !strings.Contains(*got.Otherwise, ": evil.") {
+		if got := y.pr(pr); got.State != record.Merged || got.Otherwise == nil || !strings.Contains(*got.Otherwise, ": evil.") {
 			t.Errorf("merged otherwise: %+v", got)
 		}
 		if n := slices.Index(y.asked, "merged_otherwise"); n < 0 || slices.Contains(y.asked[n+1:], "merged_otherwise") {

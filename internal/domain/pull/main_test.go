@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -316,26 +317,27 @@ func open(t *testing.T, e db.Engine) *yard {
 		return task, nil
 	}
 	ci.Ended.On(d, func(tx *db.Tx, e ci.End) error { return y.CheckEnded(tx, CheckEnd(e)) })
-	MergedEvent.On(d, func(tx *db.Tx, e event.Event[mergedData]) error { return tell("event")(tx, e.Subject.ID) })
-	TaskUnneeded.On(d, func(tx *db.Tx, task string) error {
+	record.MergedEvent.On(d, func(tx *db.Tx, e event.Event[record.MergedData]) error { return tell("event")(tx, e.Subject.ID) })
+	record.TaskUnneeded.On(d, func(tx *db.Tx, task string) error {
 		tx.AfterCommit(func() { y.stopped = append(y.stopped, task) })
 		_, err := seed.CancelTask.Exec(tx, task)
 		return err
 	})
-	RoundsSpent.On(d, func(tx *db.Tx, e Trouble) error {
+	record.RoundsSpent.On(d, func(tx *db.Tx, e record.Trouble) error {
 		tx.AfterCommit(func() { y.asked = append(y.asked, e.Category) })
 		return nil
 	})
-	SeenTo.On(d, func(tx *db.Tx, n Note) error {
+	record.SeenTo.On(d, func(tx *db.Tx, n record.Note) error {
 		tx.AfterCommit(func() { y.resolved = append(y.resolved, n.Text) })
 		return nil
 	})
-	for signal, what := range map[event.Signal[Progress]]string{
-		TaskAwaits: "awaits", TaskMergeable: "mergeable", TaskMerged: "merged", TaskAwaitsReview: "awaits review", TaskClosed: "closed",
+	for signal, what := range map[event.Signal[record.Progress]]string{
+		record.TaskAwaits: "awaits", record.TaskMergeable: "mergeable", record.TaskMerged: "merged",
+		record.TaskAwaitsReview: "awaits review", record.TaskClosed: "closed",
 	} {
-		signal.On(d, func(tx *db.Tx, p Progress) error { return tell(what)(tx, p.TaskID) })
+		signal.On(d, func(tx *db.Tx, p record.Progress) error { return tell(what)(tx, p.TaskID) })
 	}
-	TaskStuck.On(d, func(tx *db.Tx, p Progress) error { return tell("stuck: "+p.FailureKind)(tx, p.TaskID) })
+	record.TaskStuck.On(d, func(tx *db.Tx, p record.Progress) error { return tell("stuck: "+p.FailureKind)(tx, p.TaskID) })
 	y.write(func(tx *db.Tx) (err error) {
 		for _, account := range []string{"acme", "rival"} {
 			if err := seed.Add(tx, seed.Account{ID: account}); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // Marks implements stream.Marks for open pull requests: what a look at their code host
@@ -12,7 +13,7 @@ type Marks struct{}
 
 // Marks returns, by id, how often the facts of each open pull request were read.
 func (Marks) Marks(tx *db.Tx) (map[string]string, error) {
-	rows, err := factMarks.All(tx, tx.Account)
+	rows, err := record.FactMarks.All(tx, tx.Account)
 	out := make(map[string]string, len(rows))
 	for _, r := range rows {
 		out[r.ID] = fmt.Sprint(r.FactsHave)
@@ -26,7 +27,7 @@ type QuestionMarks struct{}
 
 // Marks returns, by id, what each open question says of its pull request.
 func (QuestionMarks) Marks(tx *db.Tx) (map[string]string, error) {
-	rows, err := questionMarks.All(tx, tx.Account)
+	rows, err := record.QuestionMarks.All(tx, tx.Account)
 	out := make(map[string]string, len(rows))
 	for _, r := range rows {
 		out[r.ID] = fmt.Sprint(r.FactsHave, r.Checks, r.Review, r.Findings)

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // maxMessage limits the part of a report that a commit message has, in characters.
@@ -20,11 +21,11 @@ type Signers struct {
 
 // message is the body of a merge commit: the first paragraph of the report, and the
 // Signers.
-func (s *Service) message(ctx context.Context, pr *row, d dueRow) (string, error) {
+func (s *Service) message(ctx context.Context, pr *record.Pull, d record.DueRow) (string, error) {
 	var who Signers
 	var report string
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		if report, err = bodyOf.One(tx, tx.Account, pr.ID); err != nil || pr.TaskID == nil || d.DecidedBy == nil {
+		if report, err = record.BodyOf.One(tx, tx.Account, pr.ID); err != nil || pr.TaskID == nil || d.DecidedBy == nil {
 			return err
 		}
 		who, err = s.People.Signers(tx, *pr.TaskID, *d.DecidedBy)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -51,62 +51,31 @@ func (s *Service) HostChanged(ctx context.Context, r repo.Ref, e codehost.PullCh
 	return err
 }
 
-// recorded is what is stored of a pull request that a host tells of.
-type recorded struct {
-	Title   string
-	Body    string
-	State   string
-	HeadSHA string `db:"head_sha"`
-	BaseRef string
-	Draft   bool
-	Labels  db.JSON[[]string]
-	HostAt  int64
-}
-
-// says tells whether a pull request of a host is recorded as it is.
-func (known recorded) says(p codehost.Pull) bool {
-	state := Closed
-	switch {
-	case p.Merged:
-		state = Merged
-	case p.Open:
-		state = Open
-	}
-	return known.State == state && known.Title == p.Title && known.Body == p.Body && known.HeadSHA == p.HeadSHA &&
-		known.BaseRef == p.BaseRef && known.Draft == p.Draft && slices.Equal(known.Labels.V, p.Labels)
-}
-
-// same tells whether nothing was recorded in between.
-func (known recorded) same(before recorded) bool {
-	return known.HostAt == before.HostAt && known.State == before.State && known.Title == before.Title && known.Body == before.Body &&
-		known.HeadSHA == before.HeadSHA && known.BaseRef == before.BaseRef && known.Draft == before.Draft &&
-		slices.Equal(known.Labels.V, before.Labels.V)
-}
-
 // hostChanged records what a host says of a pull request. If that may be older than what
 // is recorded, hostChanged changes nothing, and answers what is recorded. asked is the
 // last answer, after which the host was asked: e is newer, unless something was recorded
 // since; nil: the host was not asked.
-func (s *Service) hostChanged(ctx context.Context, r repo.Ref, e codehost.PullChanged, asked *recorded) (told *recorded, err error) {
+func (s *Service) hostChanged(ctx context.Context, r repo.Ref, e codehost.PullChanged,
+	asked *record.Recorded) (told *record.Recorded, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		told = nil
-		known, ok, err := byNumber.Maybe(tx, tx.Account, r.ID, e.Pull.Number)
+		known, ok, err := record.ByNumber.Maybe(tx, tx.Account, r.ID, e.Pull.Number)
 		if err == nil && !ok {
 			known, ok, err = s.appeared(tx, r, e)
 		}
 		if err != nil || !ok {
 			return err
 		}
-		pr, ok, err := lock(tx, known)
+		pr, ok, err := record.Lock(tx, known)
 		if err != nil || !ok || db.Micros(e.Pull.UpdatedAt) < pr.HostAt {
 			return err
 		}
 		if db.Micros(e.Pull.UpdatedAt) == pr.HostAt {
-			now, err := recordedOf.One(tx, tx.Account, pr.ID)
+			now, err := record.RecordedOf.One(tx, tx.Account, pr.ID)
 			if err != nil {
 				return err
 			}
-			if !e.Pull.Merged && !now.says(e.Pull) && (asked == nil || !now.same(*asked)) {
+			if !e.Pull.Merged && !now.Says(e.Pull) && (asked == nil || !now.Same(*asked)) {
 				told = &now
 				return nil
 			}
@@ -123,7 +92,7 @@ func (s *Service) hostChanged(ctx context.Context, r repo.Ref, e codehost.PullCh
 func (s *Service) appeared(tx *db.Tx, r repo.Ref, e codehost.PullChanged) (prID string, known bool, err error) {
 	p := e.Pull
 	if p.Author.Own {
-		opening, err := openingOf.One(tx, tx.Account, r.ID, p.HeadRef)
+		opening, err := record.OpeningOf.One(tx, tx.Account, r.ID, p.HeadRef)
 		if err == nil && opening && !e.By.Own && e.Action != codehost.ActionUnsaid {
 			err = errOpening
 		}
@@ -135,7 +104,7 @@ func (s *Service) appeared(tx *db.Tx, r repo.Ref, e codehost.PullChanged) (prID 
 	if err := repo.Lock(tx, r.ID); err != nil {
 		return "", false, err
 	}
-	if prID, known, err = byNumber.Maybe(tx, tx.Account, r.ID, p.Number); err != nil || known {
+	if prID, known, err = record.ByNumber.Maybe(tx, tx.Account, r.ID, p.Number); err != nil || known {
 		return prID, known, err
 	}
 	return "", false, s.add(tx, r, p)
@@ -143,32 +112,32 @@ func (s *Service) appeared(tx *db.Tx, r repo.Ref, e codehost.PullChanged) (prID 
 
 // add records a pull request of somebody else that is open.
 func (s *Service) add(tx *db.Tx, r repo.Ref, p codehost.Pull) error {
-	kind, babysit := ByPerson, BabysitOff
+	kind, babysit := record.ByPerson, record.BabysitOff
 	if p.Author.Bot {
-		kind = ByBot
+		kind = record.ByBot
 	}
 	if r.Policy.Watches(p.Author.Bot, p.Labels) && !p.Fork {
-		babysit = BabysitWatching
+		babysit = record.BabysitWatching
 	}
 	prID := id.New()
-	if _, err := insert.Exec(tx, insertArgs{
-		ID: prID, AccountID: tx.Account, RepoID: r.ID, Number: p.Number, Title: p.Title, Body: p.Body, URL: s.url(prID), State: Open,
+	if _, err := record.Insert.Exec(tx, record.InsertArgs{
+		ID: prID, AccountID: tx.Account, RepoID: r.ID, Number: p.Number, Title: p.Title, Body: p.Body, URL: s.url(prID), State: record.Open,
 		HeadRef: headRef(p), BaseRef: p.BaseRef, HeadSHA: p.HeadSHA, BaseSHA: p.BaseSHA, AuthorKind: kind, CreatedAt: tx.Micros(),
 		Babysit: babysit,
 	}); err != nil {
 		return err
 	}
-	pr, _, err := read(tx, prID)
+	pr, _, err := record.Read(tx, prID)
 	if err != nil {
 		return err
 	}
 	pr.FactsWant++
-	pr.noted(p)
-	if err := saveWith(tx, pr, &p.Body); err != nil {
+	pr.Noted(p)
+	if err := record.SaveWith(tx, pr, &p.Body); err != nil {
 		return err
 	}
-	data := openedData{HeadSHA: p.HeadSHA, Number: p.Number}
-	if err := openedEvent.Record(tx, event.Subject{ID: prID, RepoID: r.ID}, data); err != nil {
+	data := record.OpenedData{HeadSHA: p.HeadSHA, Number: p.Number}
+	if err := record.OpenedEvent.Record(tx, event.Subject{ID: prID, RepoID: r.ID}, data); err != nil {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
@@ -184,32 +153,24 @@ func headRef(p codehost.Pull) string {
 	return p.HeadRef
 }
 
-// noted sets the fields of a pull request that decide nothing.
-func (r *row) noted(p codehost.Pull) {
-	r.Title, r.HostURL, r.HostAt, r.Author, r.Draft, r.Fork = p.Title, p.URL, db.Micros(p.UpdatedAt), p.Author.Login, p.Draft, p.Fork
-	if r.Labels.V = slices.Clone(p.Labels); r.Labels.V == nil {
-		r.Labels.V = []string{}
-	}
-}
-
 // mirror brings a locked pull request up to what its host says.
-func (s *Service) mirror(tx *db.Tx, r repo.Ref, pr *row, e codehost.PullChanged) error {
+func (s *Service) mirror(tx *db.Tx, r repo.Ref, pr *record.Pull, e codehost.PullChanged) error {
 	p, who := e.Pull, HostLabel(e.By)
 	wasDraft := pr.Draft
-	if pr.noted(p); wasDraft && !p.Draft && p.Open && pr.State == Open {
+	if pr.Noted(p); wasDraft && !p.Draft && p.Open && pr.State == record.Open {
 		pr.FactsWant++ // its review is begun once its facts are read
 	}
-	if err := saveWith(tx, pr, &p.Body); err != nil {
+	if err := record.SaveWith(tx, pr, &p.Body); err != nil {
 		return err
 	}
 	switch {
-	case p.Merged && pr.State == Open:
+	case p.Merged && pr.State == record.Open:
 		return s.mergedThere(tx, pr, p, who)
-	case !p.Open && pr.State == Open:
-		return s.close(tx, pr, ClosedAtHost, who)
-	case p.Open && pr.State == Closed && pr.ClosedWhy != ClosedCancelled:
+	case !p.Open && pr.State == record.Open:
+		return s.close(tx, pr, record.ClosedAtHost, who)
+	case p.Open && pr.State == record.Closed && pr.ClosedWhy != record.ClosedCancelled:
 		return s.reopenRow(tx, r, pr, p.HeadSHA, who)
-	case !p.Open || pr.State != Open:
+	case !p.Open || pr.State != record.Open:
 		return nil
 	}
 	if p.BaseRef != pr.BaseRef {

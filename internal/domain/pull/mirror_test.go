@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 )
 
@@ -53,10 +54,10 @@ func (y *yard) web() (r repo.Ref) {
 	return r
 }
 
-func (y *yard) numbered(number int64) row {
+func (y *yard) numbered(number int64) record.Pull {
 	y.t.Helper()
 	var prID string
-	y.write(func(tx *db.Tx) (err error) { prID, err = byNumber.One(tx, "acme", y.repo, number); return err })
+	y.write(func(tx *db.Tx) (err error) { prID, err = record.ByNumber.One(tx, "acme", y.repo, number); return err })
 	return y.row(prID)
 }
 

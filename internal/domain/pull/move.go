@@ -3,11 +3,11 @@ package pull
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/pull/moves"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 )
@@ -19,12 +19,9 @@ import (
 // from outside, so that no pull request comes near it.
 const mostMoves = 12
 
-// moveSoon is pulls.move_at of a pull request that is to be moved by the next pass.
-const moveSoon = 1
-
 // move takes the next steps of a locked pull request, until something outside of the
 // transaction is to happen. It says then what is waited for, and leaves the row as it is by then.
-func (s *Service) move(tx *db.Tx, pr *row) error {
+func (s *Service) move(tx *db.Tx, pr *record.Pull) error {
 	for range mostMoves {
 		m, ok, err := s.look(tx, pr)
 		if err != nil || !ok {
@@ -43,16 +40,16 @@ func (s *Service) move(tx *db.Tx, pr *row) error {
 
 // moving is a pull request with what its next step depends on.
 type moving struct {
-	*row
+	*record.Pull
 	repo  repo.Ref
 	facts moves.Facts
 	step  moves.Step
 }
 
 // look reads the row of a pull request anew, and its next step; false if there is none of its id.
-func (s *Service) look(tx *db.Tx, pr *row) (m moving, ok bool, err error) {
-	m.row = pr
-	if *pr, ok, err = byID.Maybe(tx, tx.Account, pr.ID); err != nil || !ok {
+func (s *Service) look(tx *db.Tx, pr *record.Pull) (m moving, ok bool, err error) {
+	m.Pull = pr
+	if *pr, ok, err = record.ByID.Maybe(tx, tx.Account, pr.ID); err != nil || !ok {
 		return m, false, err
 	}
 	if m.repo, _, err = repo.ByID(tx, m.RepoID); err != nil {
@@ -61,7 +58,7 @@ func (s *Service) look(tx *db.Tx, pr *row) (m moving, ok bool, err error) {
 	if err := s.askOfLent(tx, &m); err != nil {
 		return m, false, err
 	}
-	if m.facts, err = s.factsOf(tx, m.repo, m.row); err != nil {
+	if m.facts, err = s.factsOf(tx, m.repo, m.Pull); err != nil {
 		return m, false, err
 	}
 	m.step = nextOf(m.facts, rulesOf(m.repo))
@@ -86,7 +83,7 @@ func (s *Service) askOfLent(tx *db.Tx, m *moving) error {
 }
 
 // nextOf is the next step, beside that a merge queue lets go of an order which does not stand:
-// it does so by itself, see StandingOrders.
+// it does so by itself, see record.StandingOrders.
 func nextOf(f moves.Facts, rules moves.Rules) moves.Step {
 	step := moves.Next(f, rules)
 	if step.Do == moves.DoWithdraw {
@@ -102,13 +99,13 @@ func nextOf(f moves.Facts, rules moves.Rules) moves.Step {
 func (s *Service) step(tx *db.Tx, m *moving) (again bool, err error) {
 	switch m.step.Do {
 	case moves.DoTakeOver:
-		return true, s.carry(tx, m.row)
+		return true, s.carry(tx, m.Pull)
 	case moves.DoAsk:
-		return s.askMerge(tx, m.row)
+		return s.askMerge(tx, m.Pull)
 	case moves.DoStopWork:
-		return true, s.stopWork(tx, m.row)
+		return true, s.stopWork(tx, m.Pull)
 	case moves.DoRepair:
-		again, full, err := s.attend(tx, m.repo, m.row, m.step.Of)
+		again, full, err := s.attend(tx, m.repo, m.Pull, m.step.Of)
 		if full {
 			m.facts.Seat = moves.SeatFull
 			m.step = nextOf(m.facts, rulesOf(m.repo))
@@ -116,7 +113,7 @@ func (s *Service) step(tx *db.Tx, m *moving) (again bool, err error) {
 		return again, err
 	case moves.DoClose:
 		if m.step.Of == moves.Cancelled {
-			return true, s.close(tx, m.row, ClosedCancelled, by(tx))
+			return true, s.close(tx, m.Pull, record.ClosedCancelled, by(tx))
 		}
 	case moves.DoLook:
 		s.Hub.Notify(tx, event.PullTopic)
@@ -140,8 +137,8 @@ func isOrdered(s moves.Step) bool {
 
 // askMerge asks a person about the merge of a head, in place of what was asked or ordered
 // before; false if it is asked already.
-func (s *Service) askMerge(tx *db.Tx, pr *row) (bool, error) {
-	a, open, err := openAction.Maybe(tx, pr.ID)
+func (s *Service) askMerge(tx *db.Tx, pr *record.Pull) (bool, error) {
+	a, open, err := record.OpenAction.Maybe(tx, pr.ID)
 	if err != nil {
 		return false, err
 	}
@@ -150,7 +147,7 @@ func (s *Service) askMerge(tx *db.Tx, pr *row) (bool, error) {
 			return false, err
 		}
 	}
-	last, _, err := lastAsked.Maybe(tx, pr.ID, pr.HeadSHA)
+	last, _, err := record.LastAsked.Maybe(tx, pr.ID, pr.HeadSHA)
 	if err != nil {
 		return false, err
 	}
@@ -158,33 +155,33 @@ func (s *Service) askMerge(tx *db.Tx, pr *row) (bool, error) {
 		return true, s.question(tx, pr, &last.Protected.V)
 	}
 	pr.LookedSHA = ""
-	if err := save(tx, pr); err != nil {
+	if err := record.Save(tx, pr); err != nil {
 		return false, err
 	}
 	return true, s.question(tx, pr, nil)
 }
 
 // replace ends an open action that another one takes the place of.
-func (s *Service) replace(tx *db.Tx, pr *row, a actionRow) error {
-	if n, err := replaced.Exec(tx, a.ID, tx.Micros()); err != nil || n == 0 {
+func (s *Service) replace(tx *db.Tx, pr *record.Pull, a record.Action) error {
+	if n, err := record.Replaced.Exec(tx, a.ID, tx.Micros()); err != nil || n == 0 {
 		return err
 	}
 	s.orderEnded(tx, a)
-	return staleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
+	return record.StaleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
 }
 
 // endQuestions ends all that is asked, or ordered, about a pull request.
-func (s *Service) endQuestions(tx *db.Tx, pr *row) error {
+func (s *Service) endQuestions(tx *db.Tx, pr *record.Pull) error {
 	return s.ended(tx, pr, func() error {
-		_, err := staleActions.Exec(tx, pr.ID, tx.Micros())
+		_, err := record.StaleActions.Exec(tx, pr.ID, tx.Micros())
 		return err
 	})
 }
 
 // ended records the end of all that is asked, or ordered, about a pull request, which end
 // makes stale.
-func (s *Service) ended(tx *db.Tx, pr *row, end func() error) error {
-	open, err := openAll.All(tx, pr.ID)
+func (s *Service) ended(tx *db.Tx, pr *record.Pull, end func() error) error {
+	open, err := record.OpenAll.All(tx, pr.ID)
 	if err != nil || len(open) == 0 {
 		return err
 	}
@@ -194,7 +191,7 @@ func (s *Service) ended(tx *db.Tx, pr *row, end func() error) error {
 	for _, a := range open {
 		s.orderEnded(tx, a)
 		about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
-		if err := staleEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
+		if err := record.StaleEvent.Record(tx, about, record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 			return err
 		}
 	}
@@ -204,7 +201,7 @@ func (s *Service) ended(tx *db.Tx, pr *row, end func() error) error {
 // orderGoesOn has the merge of a head carried out that was ordered: by an approval of a
 // person, here or at the code host, or by the policy.
 func (s *Service) orderGoesOn(tx *db.Tx, m moving) error {
-	a, open, err := openAction.Maybe(tx, m.ID)
+	a, open, err := record.OpenAction.Maybe(tx, m.ID)
 	switch {
 	case err != nil:
 		return err
@@ -214,22 +211,14 @@ func (s *Service) orderGoesOn(tx *db.Tx, m moving) error {
 	case open:
 		return nil
 	case m.facts.Yes.Is(moves.NoYes):
-		return s.order(tx, m.row, byPolicy)
+		return s.order(tx, m.Pull, record.ByPolicy)
 	}
-	who, ok, err := standing.Maybe(tx, m.ID, m.HeadSHA)
+	who, ok, err := record.Standing.Maybe(tx, m.ID, m.HeadSHA)
 	if err != nil || !ok {
 		return err
 	}
-	return s.orderOf(tx, m.row, who)
+	return s.orderOf(tx, m.Pull, who)
 }
-
-// What the task of a pull request is told.
-const (
-	toldAwaits       = "awaits"
-	toldAwaitsReview = "awaits_review"
-	toldMergeable    = "mergeable"
-	toldStuck        = "stuck"
-)
 
 // task is what the task of a pull request is told of a step; "": nothing new.
 func (m moving) task() string {
@@ -237,39 +226,21 @@ func (m moving) task() string {
 	case m.step.Do == moves.DoDone:
 		return ""
 	case isOrdered(m.step):
-		return toldMergeable
+		return record.ToldMergeable
 	case m.step.Do == moves.DoPerson && slices.Contains([]string{moves.NeedRearm, moves.NeedRetry, moves.NeedHands}, m.step.Of):
-		return toldStuck
-	case m.step.Do == moves.DoPerson && passed(m.Checks) && m.ChecksHold == "":
-		return toldAwaitsReview
+		return record.ToldStuck
+	case m.step.Do == moves.DoPerson && record.Passed(m.Checks) && m.ChecksHold == "":
+		return record.ToldAwaitsReview
 	}
 	return m.unordered()
 }
 
 // unordered is what the task of a pull request is told whose merge is not ordered.
 func (m moving) unordered() string {
-	if m.Mergeable == "conflict" || !passed(m.Checks) || m.ChecksHold != "" {
-		return toldAwaits
+	if m.Mergeable == "conflict" || !record.Passed(m.Checks) || m.ChecksHold != "" {
+		return record.ToldAwaits
 	}
-	return toldAwaitsReview
-}
-
-// rests sets what a pull request waits for, and since when. full tells that it waits for room in the
-// queue of its account.
-func (r *row) rests(needs string, full bool, now time.Time) {
-	switch {
-	case needs == "":
-		r.NeedsAt = nil
-	case needs != r.Needs:
-		r.NeedsAt = &now
-	}
-	r.Needs = needs
-	switch {
-	case !full:
-		r.SeatSince = nil
-	case r.SeatSince == nil:
-		r.SeatSince = &now
-	}
+	return record.ToldAwaitsReview
 }
 
 // rest says what a pull request waits for: the reason why a person is needed, when the
@@ -285,8 +256,8 @@ func (s *Service) rest(tx *db.Tx, m moving) error {
 	if m.step.Do == moves.DoPerson {
 		needs = m.step.Of
 	}
-	if looks && told == toldMergeable {
-		if _, ordered, err := openAction.Maybe(tx, m.ID); err != nil {
+	if looks && told == record.ToldMergeable {
+		if _, ordered, err := record.OpenAction.Maybe(tx, m.ID); err != nil {
 			return err
 		} else if !ordered {
 			told = m.unordered()
@@ -308,30 +279,30 @@ func (s *Service) rest(tx *db.Tx, m moving) error {
 		return nil
 	}
 	neededBefore, toldBefore := m.Needs, m.Told
-	m.rests(needs, full, tx.Now)
+	m.Rests(needs, full, tx.Now)
 	m.Told, m.MoveAt = told, at
-	if err := save(tx, m.row); err != nil {
+	if err := record.Save(tx, m.Pull); err != nil {
 		return err
 	}
 	if err := s.help(tx, m, neededBefore, needs); err != nil {
 		return err
 	}
-	if told == toldBefore && !(told == toldStuck && needs != neededBefore) || m.TaskID == nil {
+	if told == toldBefore && !(told == record.ToldStuck && needs != neededBefore) || m.TaskID == nil {
 		return nil
 	}
-	p := Progress{TaskID: *m.TaskID, PRID: m.ID}
+	p := record.Progress{TaskID: *m.TaskID, PRID: m.ID}
 	switch told {
-	case toldAwaits:
-		return TaskAwaits.Send(tx, p)
-	case toldAwaitsReview:
-		return TaskAwaitsReview.Send(tx, p)
-	case toldMergeable:
-		return TaskMergeable.Send(tx, p)
+	case record.ToldAwaits:
+		return record.TaskAwaits.Send(tx, p)
+	case record.ToldAwaitsReview:
+		return record.TaskAwaitsReview.Send(tx, p)
+	case record.ToldMergeable:
+		return record.TaskMergeable.Send(tx, p)
 	}
-	if toldBefore == toldMergeable {
-		signal := TaskAwaits
-		if m.unordered() == toldAwaitsReview {
-			signal = TaskAwaitsReview
+	if toldBefore == record.ToldMergeable {
+		signal := record.TaskAwaits
+		if m.unordered() == record.ToldAwaitsReview {
+			signal = record.TaskAwaitsReview
 		}
 		if err := signal.Send(tx, p); err != nil {
 			return err
@@ -339,5 +310,5 @@ func (s *Service) rest(tx *db.Tx, m moving) error {
 	}
 	f := m.failing()
 	p.FailureKind, p.Why = f.kind, f.why
-	return TaskStuck.Send(tx, p)
+	return record.TaskStuck.Send(tx, p)
 }

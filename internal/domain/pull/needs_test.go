@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // A pull request that is armed again goes on from any state: its question is shown again,
@@ -26,33 +27,33 @@ func TestArmedGoesOn(t *testing.T) {
 		y.moved("main", y.commit("main", "README", "theirs\n"))
 		y.pass(0)
 		y.ended(pr, true) // the round is cancelled
-		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
+		y.wantNeed(pr, record.NeedsRearm, "pr.rearm_babysit")
 		y.wantTold("task-svc/a", "stuck: merge_conflict")
 		y.git("reset", "--quiet", "--hard", before)
 		y.push("main")
 		y.moved("main", before)
 		y.pass(0)
 		rearm(y, pr)
-		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(pr, record.NeedsDecision, "pr.approve_pending")
 		y.wantTold("task-svc/a", "awaits review")
 		y.approve(pr, sha)
 		y.pass(0)
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 	})
 	onBoth(t, func(t *testing.T, y *yard) {
 		y.policy(checked + "merge: {on_cancel: keep}\n")
 		pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
 		y.abandon(pr, "task-svc/a")
-		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
+		y.wantNeed(pr, record.NeedsRearm, "pr.rearm_babysit")
 		y.moved("svc/a", y.commit("svc/a", "a", "2\n"))
-		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
+		y.wantNeed(pr, record.NeedsRearm, "pr.rearm_babysit")
 		n := len(y.check)
 		rearm(y, pr)
 		if len(y.check) != n+1 {
 			t.Fatal("it is not checked")
 		}
 		y.checked(y.check[n], &zero)
-		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(pr, record.NeedsDecision, "pr.approve_pending")
 	})
 	onBoth(t, func(t *testing.T, y *yard) {
 		y.policy(checked)
@@ -61,9 +62,9 @@ func TestArmedGoesOn(t *testing.T) {
 		y.ended(pr, true)
 		y.moved("svc/a", y.commit("svc/a", "a", "2\n"))
 		y.checked(y.check[1], &one)
-		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
+		y.wantNeed(pr, record.NeedsRearm, "pr.rearm_babysit")
 		rearm(y, pr)
-		y.wantBabysit(pr, BabysitCI, 1, 0)
+		y.wantBabysit(pr, record.BabysitCI, 1, 0)
 	})
 }
 
@@ -77,11 +78,11 @@ func TestNothingWaitsUnsaid(t *testing.T) {
 		policy, why, capability string
 		before                  func(y *yard, pr, sha string)
 	}{
-		"asked":    {"version: 1\n", NeedsDecision, "pr.approve_pending", nil},
-		"declined": {"version: 1\n", NeedsAgain, "pr.ask_again", skip},
-		"expired":  {"version: 1\n", NeedsExpired, "pr.ask_again", func(y *yard, _, _ string) { y.pass(askFor) }},
-		"never":    {"version: 1\nmerge: {mode: never}\n", NeedsMerge, "pr.merge", nil},
-		"failed": {"version: 1\nmerge: {mode: auto}\n", NeedsRetry, "pr.merge", func(y *yard, _, _ string) {
+		"asked":    {"version: 1\n", record.NeedsDecision, "pr.approve_pending", nil},
+		"declined": {"version: 1\n", record.NeedsAgain, "pr.ask_again", skip},
+		"expired":  {"version: 1\n", record.NeedsExpired, "pr.ask_again", func(y *yard, _, _ string) { y.pass(record.AskFor) }},
+		"never":    {"version: 1\nmerge: {mode: never}\n", record.NeedsMerge, "pr.merge", nil},
+		"failed": {"version: 1\nmerge: {mode: auto}\n", record.NeedsRetry, "pr.merge", func(y *yard, _, _ string) {
 			y.host.merge = fmt.Errorf("the disk is full")
 			for range maxTries {
 				y.pass(time.Hour)
@@ -106,19 +107,20 @@ func TestNothingWaitsUnsaid(t *testing.T) {
 					for range 2 { // the second changes nothing
 						var d Decision
 						y.call(200, "POST", "/v1/prs/"+pr+"/"+way, body, &d)
-						if want := map[string]string{"ask-again": ActionPending, "merge": ActionApproved}[way]; d.Action.State != want ||
+						if want := map[string]string{"ask-again": record.ActionPending,
+							"merge": record.ActionApproved}[way]; d.Action.State != want ||
 							d.Action.HeadSHA != sha {
 							t.Errorf("%+v", d)
 						}
 					}
 					if way == "ask-again" {
-						y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+						y.wantNeed(pr, record.NeedsDecision, "pr.approve_pending")
 						y.approve(pr, sha)
 					}
 					y.wantNeed(pr, "", "")
 					y.wantTold("task-svc/a", "mergeable")
 					y.pass(0)
-					if got := y.wantState(pr, Merged); *got.MergedBy != "user:ada" {
+					if got := y.wantState(pr, record.Merged); *got.MergedBy != "user:ada" {
 						t.Errorf("%+v", got)
 					}
 				})
@@ -165,14 +167,14 @@ func TestOrderOfWhatIsProtected(t *testing.T) {
 		pr := y.propose("svc/a", sha)
 		y.call(200, "POST", "/v1/prs/"+pr+"/merge", `{"head_sha": "`+sha+`"}`, nil)
 		y.pass(0)
-		if got := y.wantState(pr, Open); got.PendingAction == nil || got.PendingAction.Protected == nil {
+		if got := y.wantState(pr, record.Open); got.PendingAction == nil || got.PendingAction.Protected == nil {
 			t.Errorf("%+v", got)
 		}
-		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(pr, record.NeedsDecision, "pr.approve_pending")
 		y.wantTold("task-svc/a", "awaits review")
 		y.approve(pr, sha)
 		y.pass(0)
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 	})
 }
 
@@ -185,16 +187,16 @@ func TestIdleRoundsArePaced(t *testing.T) {
 		pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
 		y.checked(y.check[0], &one)
 		for n, wait := range idleRounds[:2] {
-			y.wantBabysit(pr, BabysitCI, int64(n+1), 0)
+			y.wantBabysit(pr, record.BabysitCI, int64(n+1), 0)
 			y.ended(pr, false)
 			if at := y.pr(pr).Babysit.NextRoundAt; at == nil || !at.Equal(db.Time(y.clock.Load()).Add(wait)) {
 				t.Errorf("after round %d the next is at %v", n+1, at)
 			}
 			y.pass(wait - time.Second)
-			y.wantBabysit(pr, BabysitWatching, int64(n+1), 0)
+			y.wantBabysit(pr, record.BabysitWatching, int64(n+1), 0)
 			y.pass(time.Second)
 		}
-		y.wantBabysit(pr, BabysitCI, 3, 0)
+		y.wantBabysit(pr, record.BabysitCI, 3, 0)
 	})
 }
 
@@ -209,7 +211,7 @@ func TestConflictIsSeen(t *testing.T) {
 		}
 		y.moved("main", y.commit("main", "README", "theirs\n"))
 		y.pass(0)
-		if got := y.pr(pr); got.Mergeable != "conflict" || got.Babysit.State != BabysitConflict {
+		if got := y.pr(pr); got.Mergeable != "conflict" || got.Babysit.State != record.BabysitConflict {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/money"
@@ -26,7 +27,8 @@ func refusals(slugs ...string) (out []op.Refusal) {
 // filters are those of both lists of pull requests.
 func filters() map[string][]string {
 	return map[string][]string{
-		"state": {Opening, Open, Merged, Closed}, "waits": {"person"}, "merged": {"24h"}, "id": nil, "branch": nil, "number": nil,
+		"state": {record.Opening, record.Open, record.Merged, record.Closed}, "waits": {"person"}, "merged": {"24h"},
+		"id": nil, "branch": nil, "number": nil,
 	}
 }
 
@@ -96,66 +98,39 @@ func (s *Service) Ops() []op.Op {
 	}
 }
 
-func (a actionRow) wire() PendingAction {
-	out := PendingAction{
-		ID: a.ID, PRID: a.PRID, Kind: a.Kind, HeadSHA: a.HeadSHA, State: a.State, Error: a.Error, DecidedBy: a.DecidedBy,
-		CarriedFrom: a.CarriedFrom, Label: db.NullText(a.Details.V.Label), PushSHA: db.NullText(a.Details.V.SHA),
-		Why:         db.NullText(a.Details.V.Why),
-		RequestedAt: a.RequestedAt, DecidedAt: a.DecidedAt, ExpiresAt: a.ExpiresAt,
-	}
-	if a.State == ActionApproved && a.Error != nil {
-		out.RetryAt = a.RetryAt
-	}
-	if a.State == ActionApproved && !a.Called {
-		out.BeginsAt = a.BeginsAt
-	}
-	if a.Protected != nil {
-		out.Protected = &a.Protected.V
-	}
-	out.Question = a.asked()
-	return out
-}
-
 func reviewState(state string, holding int64) ReviewState {
 	out := ReviewState{State: state, Holding: holding}
 	switch {
 	case holding > 0: // found on an earlier head, perhaps
 		out.Verdict = new("failure")
-	case state == ReviewReviewed:
+	case state == record.ReviewReviewed:
 		out.Verdict = new("success")
 	}
 	return out
 }
 
-func (r sizeRow) size() *Size {
-	if r.ChangedFiles == nil || r.AddedLines == nil || r.DeletedLines == nil {
-		return nil
-	}
-	return &Size{Files: *r.ChangedFiles, Additions: *r.AddedLines, Deletions: *r.DeletedLines}
-}
-
-func (s *Service) wire(r row, pending map[string]actionRow, places map[string]QueuePlace) Request {
+func (s *Service) wire(r record.Pull, pending map[string]record.Action, places map[string]QueuePlace) Request {
 	out := Request{
 		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: max(r.Number, 0), Title: r.Title, URL: s.address(&r), State: r.State,
 		Draft: r.Draft, Fork: r.Fork, Labels: r.Labels.V,
 		HeadRef: r.HeadRef, BaseRef: r.BaseRef, HeadSHA: r.HeadSHA, BaseSHA: r.BaseSHA, MergeSHA: r.MergeSHA,
-		Mergeable: r.Mergeable, Checks: CheckResult(r.Checks), TaskID: r.TaskID, AuthorKind: r.AuthorKind,
-		Babysit: r.babysitting(), CreatedAt: r.CreatedAt, MergedAt: r.MergedAt, MergedBy: r.MergedBy,
+		Mergeable: r.Mergeable, Checks: record.CheckResult(r.Checks), TaskID: r.TaskID, AuthorKind: r.AuthorKind,
+		Babysit: r.Babysitting(), CreatedAt: r.CreatedAt, MergedAt: r.MergedAt, MergedBy: r.MergedBy,
 		ClosedAt: r.ClosedAt, ClosedBy: r.ClosedBy,
 	}
-	out.Review, out.Size, out.Unwanted = reviewState(r.Review, r.Findings), r.size(), r.unwanted()
-	out.LeftOut = r.leftOut()
-	if r.Would != nil && r.State == Open {
+	out.Review, out.Size, out.Unwanted = reviewState(r.Review, r.Findings), r.Size(), r.SaysUnwanted()
+	out.LeftOut = r.SaysLeftOut()
+	if r.Would != nil && r.State == record.Open {
 		out.Would = &r.Would.V
 	}
 	out.Otherwise = db.NullText(r.Otherwise)
 	if r.ClosedWhy != "" {
 		out.ClosedWhy = &r.ClosedWhy
 	}
-	if n, ok := r.need(pending[r.ID].ID); ok {
+	if n, ok := r.Need(pending[r.ID].ID); ok {
 		out.NeedsPerson = &n
 	}
-	if p, ok := places[r.ID]; ok && r.State == Open {
+	if p, ok := places[r.ID]; ok && r.State == record.Open {
 		out.Queue = &p
 	}
 	if r.PatchID != "" {
@@ -165,7 +140,7 @@ func (s *Service) wire(r row, pending map[string]actionRow, places map[string]Qu
 		out.Author = &r.Author
 	}
 	if a, ok := pending[r.ID]; ok {
-		w := a.wire()
+		w := a.Wire()
 		out.PendingAction = &w
 	}
 	return out
@@ -174,30 +149,30 @@ func (s *Service) wire(r row, pending map[string]actionRow, places map[string]Qu
 // Approval is a question that waits for a person, with its pull request.
 type Approval struct {
 	_ struct{} `doc:"A question that waits for a person, with the pull request it is about." schema:"Approval"`
-	PendingAction
-	Repo     string      `json:"repo" doc:"owner/name"`
-	Number   int64       `json:"number" example:"42" doc:"number of the pull request in its repository"`
-	Title    string      `json:"title" doc:"title of the pull request"`
-	URL      string      `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of the pull request, for people"`
-	Checks   CheckResult `json:"checks" example:"passed" doc:"of the present head of the pull request, as it says itself"`
-	Review   ReviewState `json:"review" doc:"how far the review of the present head by agents has come"`
-	Cost     *string     `json:"cost_usd" format:"decimal" example:"1.20" doc:"decimal US dollars: what the task of the pull request, and what repaired it, has cost so far; null where nothing has a price"`
-	Unwanted *Unwanted   `json:"unwanted" doc:"what the present head changes that it should not, as a rule; null while nobody has looked"`
-	Size     *Size       `json:"size" doc:"how much the present head changes; null while nobody has looked"`
+	record.PendingAction
+	Repo     string             `json:"repo" doc:"owner/name"`
+	Number   int64              `json:"number" example:"42" doc:"number of the pull request in its repository"`
+	Title    string             `json:"title" doc:"title of the pull request"`
+	URL      string             `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of the pull request, for people"`
+	Checks   record.CheckResult `json:"checks" example:"passed" doc:"of the present head of the pull request, as it says itself"`
+	Review   ReviewState        `json:"review" doc:"how far the review of the present head by agents has come"`
+	Cost     *string            `json:"cost_usd" format:"decimal" example:"1.20" doc:"decimal US dollars: what the task of the pull request, and what repaired it, has cost so far; null where nothing has a price"`
+	Unwanted *record.Unwanted   `json:"unwanted" doc:"what the present head changes that it should not, as a rule; null while nobody has looked"`
+	Size     *record.Size       `json:"size" doc:"how much the present head changes; null while nobody has looked"`
 
 	LeftOut []protocol.LeftOut `json:"left_out" doc:"what agents made and the pull request does not have"`
 }
 
 // priced are questions with what the work that each is about has cost.
-func (s *Service) priced(tx *db.Tx, rows []approvalRow) ([]Approval, error) {
+func (s *Service) priced(tx *db.Tx, rows []record.ApprovalRow) ([]Approval, error) {
 	costs, err := s.costs(tx, rows...)
 	out := make([]Approval, len(rows))
 	for i, r := range rows {
 		out[i] = Approval{
-			PendingAction: r.actionRow.wire(), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
-			Checks: CheckResult(r.Checks), Review: reviewState(r.Review, r.Findings), Cost: costs[r.ID], Size: r.size(),
-			Unwanted: r.unwanted(),
-			LeftOut:  r.leftOut(),
+			PendingAction: r.Action.Wire(), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
+			Checks: record.CheckResult(r.Checks), Review: reviewState(r.Review, r.Findings), Cost: costs[r.ID], Size: r.Size(),
+			Unwanted: r.SaysUnwanted(),
+			LeftOut:  r.SaysLeftOut(),
 		}
 	}
 	return out, err
@@ -205,7 +180,7 @@ func (s *Service) priced(tx *db.Tx, rows []approvalRow) ([]Approval, error) {
 
 // costs is what the work that questions are about has cost, in decimal US dollars by the id
 // of the question; without those of which nothing has a price.
-func (s *Service) costs(tx *db.Tx, rows ...approvalRow) (map[string]*string, error) {
+func (s *Service) costs(tx *db.Tx, rows ...record.ApprovalRow) (map[string]*string, error) {
 	var tasks []string
 	for i := range rows {
 		if rows[i].TaskID != nil {
@@ -229,11 +204,11 @@ type pageIn struct{ op.PageIn }
 
 func (s *Service) approvals(ctx context.Context, in pageIn) (out op.Page[Approval], err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		rows, err := approvals(tx, in.PageIn)
+		rows, err := record.Approvals(tx, in.PageIn)
 		if err != nil {
 			return err
 		}
-		p := op.NewPage(in.PageIn, rows, func(r approvalRow) []string { return op.TimeKey(r.RequestedAt, r.ID) })
+		p := op.NewPage(in.PageIn, rows, func(r record.ApprovalRow) []string { return op.TimeKey(r.RequestedAt, r.ID) })
 		out.NextCursor = p.NextCursor
 		out.Data, err = s.priced(tx, p.Data)
 		return err
@@ -243,7 +218,7 @@ func (s *Service) approvals(ctx context.Context, in pageIn) (out op.Page[Approva
 
 func (s *Service) summary(ctx context.Context, in pageIn) (out op.Bounded[Approval], err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		rows, err := approvals(tx, in.PageIn)
+		rows, err := record.Approvals(tx, in.PageIn)
 		if err != nil {
 			return err
 		}
@@ -295,7 +270,7 @@ func (s *Service) all(ctx context.Context, in pageIn) (out op.Page[Request], err
 
 // listed is a page of the pull requests of a repository, or of all if repoID is empty.
 func (s *Service) listed(tx *db.Tx, repoID string, in op.PageIn) (op.Page[Request], error) {
-	rows, err := list(tx, repoID, in)
+	rows, err := record.List(tx, repoID, in)
 	if err != nil {
 		return op.Page[Request]{}, err
 	}
@@ -303,7 +278,7 @@ func (s *Service) listed(tx *db.Tx, repoID string, in op.PageIn) (op.Page[Reques
 	for i := range rows {
 		ids[i] = rows[i].ID
 	}
-	pending, err := pendingOf(tx, ids)
+	pending, err := record.PendingOf(tx, ids)
 	if err != nil {
 		return op.Page[Request]{}, err
 	}
@@ -311,7 +286,7 @@ func (s *Service) listed(tx *db.Tx, repoID string, in op.PageIn) (op.Page[Reques
 	if err != nil {
 		return op.Page[Request]{}, err
 	}
-	p := op.NewPage(in, rows, func(r row) []string { return op.TimeKey(r.CreatedAt, r.ID) })
+	p := op.NewPage(in, rows, func(r record.Pull) []string { return op.TimeKey(r.CreatedAt, r.ID) })
 	out := op.Page[Request]{Data: make([]Request, len(p.Data)), NextCursor: p.NextCursor}
 	for i, r := range p.Data {
 		out.Data[i] = s.wire(r, pending, places)
@@ -325,17 +300,17 @@ type idIn struct {
 
 func (s *Service) get(ctx context.Context, in idIn) (out Detail, err error) {
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		r, ok, err := byID.Maybe(tx, tx.Account, in.ID)
+		r, ok, err := record.ByID.Maybe(tx, tx.Account, in.ID)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			return fault.Missing("pull request")
 		}
-		if out.Body, err = bodyOf.One(tx, tx.Account, r.ID); err != nil {
+		if out.Body, err = record.BodyOf.One(tx, tx.Account, r.ID); err != nil {
 			return err
 		}
-		pending, err := pendingOf(tx, []string{r.ID})
+		pending, err := record.PendingOf(tx, []string{r.ID})
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -37,8 +38,9 @@ func TestOneOrderOfLocks(t *testing.T) {
 	}
 	event.Detach(y.DB)
 	ci.Ended.On(y.DB, func(tx *db.Tx, e ci.End) error { return y.CheckEnded(tx, CheckEnd(e)) })
-	for _, signal := range []event.Signal[Progress]{TaskAwaits, TaskMergeable, TaskMerged, TaskAwaitsReview} {
-		signal.On(y.DB, func(tx *db.Tx, p Progress) error { _, err := seed.TouchTask.Exec(tx, p.TaskID); return err })
+	for _, signal := range []event.Signal[record.Progress]{record.TaskAwaits, record.TaskMergeable, record.TaskMerged,
+		record.TaskAwaitsReview} {
+		signal.On(y.DB, func(tx *db.Tx, p record.Progress) error { _, err := seed.TouchTask.Exec(tx, p.TaskID); return err })
 	}
 	prID := y.propose("x", y.commit("x", "x", "x\n"))
 
@@ -56,7 +58,7 @@ func TestOneOrderOfLocks(t *testing.T) {
 	var all sync.WaitGroup
 	for name, step := range map[string]func(tx *db.Tx) error{
 		"a box delivers": func(tx *db.Tx) error { // the task is locked, as by the end of its run
-			if _, err := lockTask.One(tx, "acme", task); err != nil {
+			if _, err := record.LockTask.One(tx, "acme", task); err != nil {
 				return err
 			}
 			r, err := ref(tx)
@@ -78,13 +80,13 @@ func TestOneOrderOfLocks(t *testing.T) {
 			return y.ci.Finish(tx, ci.Outcome{TaskID: check.Load().(string), RunID: "r", BoxID: "b", ExitCode: &zero})
 		},
 		"the task is cancelled": func(tx *db.Tx) error {
-			if _, err := lockTask.One(tx, "acme", task); err != nil {
+			if _, err := record.LockTask.One(tx, "acme", task); err != nil {
 				return err
 			}
 			return y.Abandon(tx, prID, task)
 		},
 		"a merge fails": func(tx *db.Tx) error {
-			a, open, err := openAction.Maybe(tx, prID)
+			a, open, err := record.OpenAction.Maybe(tx, prID)
 			if err != nil || !open {
 				return err
 			}

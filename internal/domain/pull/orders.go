@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/pull/moves"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // An order to merge is an action of a person, or of the policy, that stands. Its entry in the
@@ -24,15 +25,15 @@ var retries = due.Ladder{First: 2 * time.Second, Longest: 64 * time.Second}
 // longestWait limits the time to the next look at an order that waits for something.
 const longestWait = 2 * time.Minute
 
-func loadOrder(tx *db.Tx, actionID string) (dueRow, bool, error) {
-	return orderByID.Maybe(tx, actionID)
+func loadOrder(tx *db.Tx, actionID string) (record.DueRow, bool, error) {
+	return record.OrderByID.Maybe(tx, actionID)
 }
 
-func allOrders(tx *db.Tx, most int) ([]due.Open, error) { return openOrders.All(tx, most) }
+func allOrders(tx *db.Tx, most int) ([]due.Open, error) { return record.OpenOrders.All(tx, most) }
 
 // orderEnded is called when an action has ended that nobody has carried out.
-func (s *Service) orderEnded(tx *db.Tx, a actionRow) {
-	if a.Kind == KindMerge && a.State == ActionApproved {
+func (s *Service) orderEnded(tx *db.Tx, a record.Action) {
+	if a.Kind == record.KindMerge && a.State == record.ActionApproved {
 		s.orders.Hurry(tx, a.ID)
 	}
 }
@@ -49,7 +50,7 @@ func (s *Service) giveUp(tx *db.Tx, actionID, why string) error {
 	if err != nil || !ok {
 		return err
 	}
-	pr, ok, err := lock(tx, d.PRID)
+	pr, ok, err := record.Lock(tx, d.PRID)
 	if err != nil || !ok {
 		return err
 	}
@@ -60,7 +61,7 @@ func (s *Service) giveUp(tx *db.Tx, actionID, why string) error {
 // stand is how an order stands.
 type stand struct {
 	moving
-	action actionRow
+	action record.Action
 	is     string
 }
 
@@ -74,17 +75,17 @@ const (
 
 // stands tells whether the table has the head of an order merged now, whatever the host was
 // told of that before.
-func (s *Service) stands(tx *db.Tx, d dueRow) (o stand, err error) {
+func (s *Service) stands(tx *db.Tx, d record.DueRow) (o stand, err error) {
 	o.is = ordersGone
 	var known, open bool
-	if o.moving, known, err = s.look(tx, &row{ID: d.PRID}); err != nil || !known {
+	if o.moving, known, err = s.look(tx, &record.Pull{ID: d.PRID}); err != nil || !known {
 		return o, err
 	}
-	o.action, open, err = openAction.Maybe(tx, d.PRID)
-	if err != nil || !open || o.action.ID != d.ID || o.action.State != ActionApproved || o.action.HeadSHA != d.HeadSHA {
+	o.action, open, err = record.OpenAction.Maybe(tx, d.PRID)
+	if err != nil || !open || o.action.ID != d.ID || o.action.State != record.ActionApproved || o.action.HeadSHA != d.HeadSHA {
 		return o, err
 	}
-	if o.State != Open || o.AbandonedAt != nil {
+	if o.State != record.Open || o.AbandonedAt != nil {
 		o.is = ordersOver
 		return o, nil
 	}
@@ -106,17 +107,17 @@ func (s *Service) stands(tx *db.Tx, d dueRow) (o stand, err error) {
 
 // covers tells whether an order covers the protected changes p that its merge would make; nil is
 // none.
-func (o stand) covers(p *Protected) bool {
-	free := o.action.DecidedBy != nil && *o.action.DecidedBy == byPolicy
-	return o.action.covers(p) && (!free || o.repo.Policy.Merge.Mode == "auto")
+func (o stand) covers(p *record.Protected) bool {
+	free := o.action.DecidedBy != nil && *o.action.DecidedBy == record.ByPolicy
+	return o.action.Covers(p) && (!free || o.repo.Policy.Merge.Mode == "auto")
 }
 
 // unmade is what comes of an order that was not carried out, because it does not stand or does
 // not cover what its merge would change. One that the table does not have merged now waits until
 // it does.
-func (s *Service) unmade(d dueRow, p *Protected) due.Outcome {
+func (s *Service) unmade(d record.DueRow, p *record.Protected) due.Outcome {
 	return due.Decide(func(tx *db.Tx) (due.Outcome, error) {
-		pr, ok, err := lock(tx, d.PRID)
+		pr, ok, err := record.Lock(tx, d.PRID)
 		if err != nil || !ok {
 			return due.Done(nil), err
 		}
@@ -129,26 +130,26 @@ func (s *Service) unmade(d dueRow, p *Protected) due.Outcome {
 		case o.is == ordersGoes && o.covers(p):
 			return due.Wait(0), nil
 		}
-		if err := s.replace(tx, o.row, o.action); err != nil {
+		if err := s.replace(tx, o.Pull, o.action); err != nil {
 			return due.Outcome{}, err
 		}
 		if o.is == ordersGoes && (p != nil || o.repo.Policy.Merge.Mode != "never") { // else the policy has changed since its order
 			o.LookedSHA = o.HeadSHA
-			if err := save(tx, o.row); err != nil {
+			if err := record.Save(tx, o.Pull); err != nil {
 				return due.Outcome{}, err
 			}
-			if err := s.question(tx, o.row, p); err != nil {
+			if err := s.question(tx, o.Pull, p); err != nil {
 				return due.Outcome{}, err
 			}
 		}
-		return due.Done(nil), s.move(tx, o.row)
+		return due.Done(nil), s.move(tx, o.Pull)
 	})
 }
 
 // waits is what comes of an order whose time has not come, or that the host did not take.
-func (s *Service) waits(d dueRow, after time.Duration) due.Outcome {
+func (s *Service) waits(d record.DueRow, after time.Duration) due.Outcome {
 	return s.uncalled(d, after, func(tx *db.Tx) error {
-		_, err := notCalled.Exec(tx, d.ID)
+		_, err := record.NotCalled.Exec(tx, d.ID)
 		return err
 	})
 }
@@ -156,13 +157,13 @@ func (s *Service) waits(d dueRow, after time.Duration) due.Outcome {
 // uncalled has an order wait that the host has not carried out, and records that. What people and
 // git have said while the host was told counts now, so that the pull request moves on, unless
 // this order is what comes next.
-func (s *Service) uncalled(d dueRow, after time.Duration, record func(*db.Tx) error) due.Outcome {
+func (s *Service) uncalled(d record.DueRow, after time.Duration, then func(*db.Tx) error) due.Outcome {
 	return due.Wait(after).With(func(tx *db.Tx) error {
-		pr, ok, err := lock(tx, d.PRID)
+		pr, ok, err := record.Lock(tx, d.PRID)
 		if err != nil || !ok {
 			return err
 		}
-		if err := record(tx); err != nil {
+		if err := then(tx); err != nil {
 			return err
 		}
 		if m, ok, err := s.look(tx, pr); err != nil || !ok || isOrdered(m.step) {

@@ -1,12 +1,13 @@
 // Package pull is the pull requests that agents open: their heads, the question to a
 // person before a merge, and the merge itself. The code host has the facts of git, and
-// package ci the checks of heads; numbers, states and decisions are rows here.
+// package ci the checks of heads; numbers, states and decisions are rows of package record,
+// which alone writes them.
 //
 //   - pull.go, life.go: how a pull request begins, moves and ends
 //   - look.go: the trial of a merge, and the question about it
 //   - would.go: what a merge would do to its base, and bring back
 //   - made.go: the commit of a merge against the trial
-//   - needs.go: decisions of people, and the reasons why a pull request waits for one
+//   - needs.go: decisions of people
 //   - orders.go: the queue of merges that are ordered
 //   - apply.go, message.go: the merge
 //   - queued.go: merges that wait in a queue
@@ -20,9 +21,8 @@
 //   - babysit.go: rounds, in which agents repair a head
 //   - loop.go: the work that no request asks for
 //   - carry.go: decisions that a new head takes over
-//   - diff.go, page.go, follow.go: the change, the page, the lists
+//   - diff.go, follow.go, state.go: the change, the lists, how it stands
 //   - question.go: a question for those who ask it elsewhere
-//   - store_write.go: the one writer of the row
 //   - known.go, compare.go: what package moves decides from, and where it decides otherwise
 package pull
 
@@ -36,6 +36,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -43,99 +44,46 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-// States of a pull request.
-const (
-	Opening = "opening" // its host is yet to open it
-	Open    = "open"
-	Merged  = "merged"
-	Closed  = "closed"
-)
-
-// Kinds of authors of a pull request.
-const (
-	ByAgent  = "agent" // for the work of a task
-	ByPerson = "person"
-	ByBot    = "bot"
-)
-
-// CheckResult is what became of the checks of a head.
-type CheckResult string
-
-// Results of the checks of a head.
-const (
-	ChecksNone    = "none" // the repository names no check
-	ChecksPending = "pending"
-	ChecksPassed  = "passed"
-	ChecksFailed  = "failed"
-)
-
-// Values lists all.
-func (CheckResult) Values() []string {
-	return []string{ChecksNone, ChecksPending, ChecksPassed, ChecksFailed}
-}
-
-// States of a pending action.
-const (
-	ActionPending  = "pending"
-	ActionApproved = "approved"
-	ActionApplied  = "applied"
-	ActionFailed   = "failed"
-	ActionSkipped  = "skipped"
-	ActionStale    = "stale"
-	ActionExpired  = "expired"
-)
-
-// askFor is the lifetime of an unanswered question.
-const askFor = 14 * 24 * time.Hour
-
 // Request is a pull request as the API shows it.
 type Request struct {
-	_             struct{}       `doc:"A pull request of a repository, with its checks, its repair and what is asked about it."`
-	ID            string         `json:"id" format:"uuid" doc:"id of the pull request; its number is only its repository's"`
-	Repo          string         `json:"repo" doc:"owner/name"`
-	Number        int64          `json:"number" example:"42" doc:"its number in the repository; 0 while its host is yet to open it"`
-	Title         string         `json:"title" doc:"its title, at first that of its task"`
-	URL           string         `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of its page, for people: at its host, or here if its host keeps no pull requests"`
-	State         string         `json:"state" enum:"opening,open,merged,closed" example:"open" doc:"opening: its host is yet to open it"`
-	Draft         bool           `json:"draft" doc:"a draft is neither reviewed nor asked about"`
-	Fork          bool           `json:"fork" doc:"its branch is in another repository, where agents never push"`
-	Author        *string        `json:"author" example:"null" doc:"login at its host of who opened it; null at a host that keeps no pull requests"`
-	Labels        []string       `json:"labels" example:"[]" doc:"that its host has on it"`
-	HeadRef       string         `json:"head_ref" example:"svc/fix-the-date--3f8a1c5e" doc:"the branch that is merged"`
-	BaseRef       string         `json:"base_ref" example:"main" doc:"the branch that it is merged into"`
-	HeadSHA       string         `json:"head_sha" doc:"newest commit of the branch; every decision names it"`
-	BaseSHA       string         `json:"base_sha" doc:"the commit of the base that the head was last looked at with"`
-	MergeSHA      *string        `json:"merge_sha" example:"null" doc:"the commit of the merge; null until it is merged"`
-	Otherwise     *string        `json:"otherwise" example:"null" doc:"in which files the base has other content after the merge than the merge that was tried and approved, in words; null: in none"`
-	PatchID       *string        `json:"patch_id" example:"null" doc:"git's patch-id of the change, the same after a rebase; null while it is not known"`
-	Mergeable     string         `json:"mergeable" enum:"unknown,clean,conflict" example:"clean" doc:"whether it merges without a conflict; unknown until the head was looked at"`
-	Checks        CheckResult    `json:"checks" example:"passed" doc:"of the present head; none: the policy names no check; failed: also one that was lost or cancelled"`
-	Review        ReviewState    `json:"review" doc:"how far the review of the present head by agents has come"`
-	Would         *Would         `json:"would" doc:"what its merge would do to the base as it is, which is more or less than the branch has changed; null while nobody has looked, if it conflicts, and once it is merged or closed"`
-	Unwanted      *Unwanted      `json:"unwanted" doc:"what the present head changes that it should not, as a rule; null while nobody has looked"`
-	Size          *Size          `json:"size" doc:"how much the present head changes; null while nobody has looked"`
-	NeedsPerson   *Need          `json:"needs_person" doc:"what only a person can do about it; null: nothing"`
-	TaskID        *string        `json:"task_id" format:"uuid" doc:"the task it came from; null without one"`
-	AuthorKind    string         `json:"author_kind" enum:"agent,person,bot" example:"agent" doc:"who opened it: agent, for the work of a task; bot, a program at its host"`
-	Babysit       Babysit        `json:"babysit" doc:"how far its repair by agents has come"`
-	Queue         *QueuePlace    `json:"queue" doc:"its place in a merge queue; null: it is in none"`
-	PendingAction *PendingAction `json:"pending_action" doc:"the question that waits for a person; null when nothing is asked"`
-	CreatedAt     time.Time      `json:"created_at" doc:"when it was opened"`
-	MergedAt      *time.Time     `json:"merged_at" example:"null" doc:"when it was merged; null until then"`
-	MergedBy      *string        `json:"merged_by" example:"null" doc:"who decided the merge: user:<id>, policy when nobody had to be asked, or who pushed a merge made by hand; null until it is merged"`
-	ClosedAt      *time.Time     `json:"closed_at" example:"null" doc:"when it was closed without a merge; null if it was not"`
-	ClosedBy      *string        `json:"closed_by" example:"null" doc:"who cancelled its task, or pushed; null unless it is closed"`
-	ClosedWhy     *string        `json:"closed_why" example:"null" enum:"cancelled,branch_deleted,nothing_left,closed_at_host,refused_by_host,asked" doc:"cancelled: its task was; branch_deleted: by a push; nothing_left: a push left nothing on the branch that the base does not have; closed_at_host: somebody closed it there; refused_by_host: its host did not open it; asked: an agent asked for it, and a person said yes; null unless it is closed"`
+	_             struct{}              `doc:"A pull request of a repository, with its checks, its repair and what is asked about it."`
+	ID            string                `json:"id" format:"uuid" doc:"id of the pull request; its number is only its repository's"`
+	Repo          string                `json:"repo" doc:"owner/name"`
+	Number        int64                 `json:"number" example:"42" doc:"its number in the repository; 0 while its host is yet to open it"`
+	Title         string                `json:"title" doc:"its title, at first that of its task"`
+	URL           string                `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of its page, for people: at its host, or here if its host keeps no pull requests"`
+	State         string                `json:"state" enum:"opening,open,merged,closed" example:"open" doc:"opening: its host is yet to open it"`
+	Draft         bool                  `json:"draft" doc:"a draft is neither reviewed nor asked about"`
+	Fork          bool                  `json:"fork" doc:"its branch is in another repository, where agents never push"`
+	Author        *string               `json:"author" example:"null" doc:"login at its host of who opened it; null at a host that keeps no pull requests"`
+	Labels        []string              `json:"labels" example:"[]" doc:"that its host has on it"`
+	HeadRef       string                `json:"head_ref" example:"svc/fix-the-date--3f8a1c5e" doc:"the branch that is merged"`
+	BaseRef       string                `json:"base_ref" example:"main" doc:"the branch that it is merged into"`
+	HeadSHA       string                `json:"head_sha" doc:"newest commit of the branch; every decision names it"`
+	BaseSHA       string                `json:"base_sha" doc:"the commit of the base that the head was last looked at with"`
+	MergeSHA      *string               `json:"merge_sha" example:"null" doc:"the commit of the merge; null until it is merged"`
+	Otherwise     *string               `json:"otherwise" example:"null" doc:"in which files the base has other content after the merge than the merge that was tried and approved, in words; null: in none"`
+	PatchID       *string               `json:"patch_id" example:"null" doc:"git's patch-id of the change, the same after a rebase; null while it is not known"`
+	Mergeable     string                `json:"mergeable" enum:"unknown,clean,conflict" example:"clean" doc:"whether it merges without a conflict; unknown until the head was looked at"`
+	Checks        record.CheckResult    `json:"checks" example:"passed" doc:"of the present head; none: the policy names no check; failed: also one that was lost or cancelled"`
+	Review        ReviewState           `json:"review" doc:"how far the review of the present head by agents has come"`
+	Would         *record.Would         `json:"would" doc:"what its merge would do to the base as it is, which is more or less than the branch has changed; null while nobody has looked, if it conflicts, and once it is merged or closed"`
+	Unwanted      *record.Unwanted      `json:"unwanted" doc:"what the present head changes that it should not, as a rule; null while nobody has looked"`
+	Size          *record.Size          `json:"size" doc:"how much the present head changes; null while nobody has looked"`
+	NeedsPerson   *record.Need          `json:"needs_person" doc:"what only a person can do about it; null: nothing"`
+	TaskID        *string               `json:"task_id" format:"uuid" doc:"the task it came from; null without one"`
+	AuthorKind    string                `json:"author_kind" enum:"agent,person,bot" example:"agent" doc:"who opened it: agent, for the work of a task; bot, a program at its host"`
+	Babysit       record.Babysit        `json:"babysit" doc:"how far its repair by agents has come"`
+	Queue         *QueuePlace           `json:"queue" doc:"its place in a merge queue; null: it is in none"`
+	PendingAction *record.PendingAction `json:"pending_action" doc:"the question that waits for a person; null when nothing is asked"`
+	CreatedAt     time.Time             `json:"created_at" doc:"when it was opened"`
+	MergedAt      *time.Time            `json:"merged_at" example:"null" doc:"when it was merged; null until then"`
+	MergedBy      *string               `json:"merged_by" example:"null" doc:"who decided the merge: user:<id>, policy when nobody had to be asked, or who pushed a merge made by hand; null until it is merged"`
+	ClosedAt      *time.Time            `json:"closed_at" example:"null" doc:"when it was closed without a merge; null if it was not"`
+	ClosedBy      *string               `json:"closed_by" example:"null" doc:"who cancelled its task, or pushed; null unless it is closed"`
+	ClosedWhy     *string               `json:"closed_why" example:"null" enum:"cancelled,branch_deleted,nothing_left,closed_at_host,refused_by_host,asked" doc:"cancelled: its task was; branch_deleted: by a push; nothing_left: a push left nothing on the branch that the base does not have; closed_at_host: somebody closed it there; refused_by_host: its host did not open it; asked: an agent asked for it, and a person said yes; null unless it is closed"`
 
 	LeftOut []protocol.LeftOut `json:"left_out" doc:"what agents made and the pull request does not have"`
-}
-
-// Size is how much a pull request changes since it left its base.
-type Size struct {
-	_         struct{} `doc:"How much a pull request changes since it left its base." schema:"PullRequestSize"`
-	Files     int64    `json:"files" example:"2" doc:"paths that change; a rename counts as two"`
-	Additions int64    `json:"additions" example:"12" doc:"lines; a file without lines has none"`
-	Deletions int64    `json:"deletions" example:"3" doc:"lines; a file without lines has none"`
 }
 
 // ReviewState is what the review of a head has come to.
@@ -151,29 +99,6 @@ type Detail struct {
 	_ struct{} `doc:"One pull request, with its description." schema:"PullRequestDetail"`
 	Request
 	Body string `json:"body" example:"Computes the year." doc:"its description, Markdown: the report of the agent, or what its author wrote at its host"`
-}
-
-// PendingAction is a change to a pull request that waits for the answer of a person.
-type PendingAction struct {
-	_           struct{}   `doc:"A question about a pull request, and its answer." schema:"PendingAction"`
-	ID          string     `json:"id" format:"uuid" doc:"id of the question"`
-	PRID        string     `json:"pr_id" format:"uuid" doc:"the pull request it is about"`
-	Kind        string     `json:"kind" enum:"merge,close,push,reopen,label" doc:"what is asked for; push: the work of a round to a branch of a person"`
-	Label       *string    `json:"label" example:"null" doc:"that is to be put on it; null unless that is asked"`
-	PushSHA     *string    `json:"push_sha" example:"null" doc:"the commit that the branch is to be moved to; null unless that is asked"`
-	Why         *string    `json:"why" example:"null" doc:"the reason that the agent gave; null for a merge"`
-	HeadSHA     string     `json:"head_sha" doc:"the head that it is about; a newer head makes it stale"`
-	State       string     `json:"state" enum:"pending,approved,applied,failed,skipped,stale,expired" doc:"approved: to be carried out; applied: done; skipped: declined; stale: the head has moved; expired: nobody answered for 14 days"`
-	Error       *string    `json:"error" example:"null" doc:"why it could not be carried out, the last time; null unless it failed"`
-	RetryAt     *time.Time `json:"retry_at" example:"null" doc:"when an approved one that failed is tried again; null unless it is"`
-	BeginsAt    *time.Time `json:"begins_at" example:"null" doc:"when an approved merge begins at the earliest, until which the approval can be taken back; null: it does not wait for that"`
-	DecidedBy   *string    `json:"decided_by" example:"null" doc:"who decided: user:<id>, or policy; null while it is pending"`
-	RequestedAt time.Time  `json:"requested_at" doc:"when it was asked"`
-	DecidedAt   *time.Time `json:"decided_at" example:"null" doc:"when it was decided; null while it is pending"`
-	ExpiresAt   time.Time  `json:"expires_at" doc:"when it lapses unless somebody answers"`
-	Question    string     `json:"question" example:"Merge pull request #42 into main?" doc:"what is asked, in words for people"`
-	CarriedFrom *string    `json:"carried_from" example:"null" doc:"the head that it was asked, or decided, about, if the branch has a newer head with the same change; null: the one above"`
-	Protected   *Protected `json:"protected" doc:"what would change that a person is always asked about; null: nothing, or it was not looked at yet. An approval covers what the question said: if a merge would change more, it is asked about anew"`
 }
 
 // Tasks is the part of tasks that pull requests need. All tasks are of tx.Account.
@@ -274,7 +199,7 @@ type Service struct {
 func New(n Needs) *Service {
 	needs.Whole(n)
 	s := &Service{Needs: n}
-	s.orders = due.Register(n.Due, due.Queue[dueRow]{
+	s.orders = due.Register(n.Due, due.Queue[record.DueRow]{
 		Name: "merges", AtOnce: 1, Retry: retries, Load: loadOrder, Work: s.apply, GiveUp: s.giveUp, Open: allOrders,
 	})
 	s.carryOut(n.Intents)
@@ -294,7 +219,7 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 	if err := repo.Lock(tx, r.ID); err != nil {
 		return "", err
 	}
-	existing, ok, err := lockByHead(tx, r.ID, p.Branch)
+	existing, ok, err := record.LockByHead(tx, r.ID, p.Branch)
 	if err != nil {
 		return "", err
 	}
@@ -302,31 +227,31 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 		if existing.HeadSHA != p.HeadSHA {
 			return existing.ID, s.moveHead(tx, r, existing, p.HeadSHA)
 		}
-		return existing.ID, TaskAwaits.Send(tx, Progress{TaskID: p.TaskID, PRID: existing.ID})
+		return existing.ID, record.TaskAwaits.Send(tx, record.Progress{TaskID: p.TaskID, PRID: existing.ID})
 	}
 	if s.kept(r) {
 		return s.opening(tx, r, p)
 	}
-	n, err := nextNumber.One(tx, r.ID)
+	n, err := record.NextNumber.One(tx, r.ID)
 	if err != nil {
 		return "", err
 	}
 	prID = id.New()
-	if _, err := insert.Exec(tx, insertArgs{
+	if _, err := record.Insert.Exec(tx, record.InsertArgs{
 		ID: prID, AccountID: tx.Account, RepoID: r.ID, Number: n, Title: p.Title, Body: p.Body, URL: s.url(prID),
-		State: Open, HeadRef: p.Branch, BaseRef: r.DefaultBranch, HeadSHA: p.HeadSHA, BaseSHA: p.BaseSHA,
-		TaskID: &p.TaskID, AuthorKind: ByAgent, CreatedAt: tx.Micros(), Babysit: BabysitWatching,
+		State: record.Open, HeadRef: p.Branch, BaseRef: r.DefaultBranch, HeadSHA: p.HeadSHA, BaseSHA: p.BaseSHA,
+		TaskID: &p.TaskID, AuthorKind: record.ByAgent, CreatedAt: tx.Micros(), Babysit: record.BabysitWatching,
 	}); err != nil {
 		return "", err
 	}
-	opened := openedData{HeadSHA: p.HeadSHA, Number: n, TaskID: p.TaskID}
-	if err := openedEvent.Record(tx, event.Subject{ID: prID, RepoID: r.ID}, opened); err != nil {
+	opened := record.OpenedData{HeadSHA: p.HeadSHA, Number: n, TaskID: p.TaskID}
+	if err := record.OpenedEvent.Record(tx, event.Subject{ID: prID, RepoID: r.ID}, opened); err != nil {
 		return "", err
 	}
-	if err := TaskAwaits.Send(tx, Progress{TaskID: p.TaskID, PRID: prID}); err != nil {
+	if err := record.TaskAwaits.Send(tx, record.Progress{TaskID: p.TaskID, PRID: prID}); err != nil {
 		return "", err
 	}
-	pr, _, err := read(tx, prID)
+	pr, _, err := record.Read(tx, prID)
 	if err != nil {
 		return "", err
 	}
@@ -343,23 +268,23 @@ func (s *Service) url(prID string) string { return PageAt(s.BaseURL, prID) }
 // PageAt is the address of the page of a pull request below that of the server.
 func PageAt(baseURL, prID string) string { return strings.TrimSuffix(baseURL, "/") + pagePath + prID }
 
-func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr *row, sha string) error {
+func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr *record.Pull, sha string) error {
 	carry, err := s.setAside(tx, pr)
 	if err != nil {
 		return err
 	}
-	if err := s.help(tx, moving{row: pr}, pr.Needs, ""); err != nil {
+	if err := s.help(tx, moving{Pull: pr}, pr.Needs, ""); err != nil {
 		return err
 	}
-	pr.beginHead(sha)
+	pr.BeginHead(sha)
 	pr.Carry = carry
-	if err := save(tx, pr); err != nil {
+	if err := record.Save(tx, pr); err != nil {
 		return err
 	}
 	if err := s.answeredBy(tx, pr, sha); err != nil {
 		return err
 	}
-	if err := headMovedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID}, headData{HeadSHA: sha}); err != nil {
+	if err := record.HeadMovedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID}, record.HeadData{HeadSHA: sha}); err != nil {
 		return err
 	}
 	if err := s.taskGoesOn(tx, pr); err != nil {
@@ -368,18 +293,9 @@ func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr *row, sha string) error {
 	return s.check(tx, r, pr)
 }
 
-// beginHead is the row of a pull request of whose new head nothing is known yet.
-func (r *row) beginHead(sha string) {
-	r.HeadSHA, r.Checks, r.ChecksHold, r.ChecksWhy, r.Review = sha, ChecksPending, "", "", ReviewDue
-	r.Mergeable, r.PatchID, r.Change, r.MergeBase, r.MergeBases, r.Would, r.LookedSHA = "unknown", "", "", "", 0, nil, ""
-	r.ChangedFiles, r.AddedLines, r.DeletedLines, r.Unwanted = nil, nil, nil, nil
-	r.Needs, r.NeedsAt, r.Told, r.AttendAt, r.SeatSince = "", nil, toldAwaits, 0, nil
-	r.Unreadable, r.FactsWant = false, r.FactsWant+1
-}
-
 // check queues the repository's own check of a head, and moves the pull request on. If the
 // repository names none, the head has passed.
-func (s *Service) check(tx *db.Tx, r repo.Ref, pr *row) error {
+func (s *Service) check(tx *db.Tx, r repo.Ref, pr *record.Pull) error {
 	if pr.AbandonedAt != nil {
 		return s.move(tx, pr)
 	}
@@ -388,16 +304,16 @@ func (s *Service) check(tx *db.Tx, r repo.Ref, pr *row) error {
 		if err := s.Checks.Queue(tx, r, pr.ID, pr.HeadSHA); err != nil {
 			return err
 		}
-		own = ChecksPending
+		own = record.ChecksPending
 	}
 	if s.kept(r) {
 		if err := s.Checks.Follow(tx, r, pr.ID, pr.BaseRef, pr.HeadSHA); err != nil {
 			return err
 		}
-		host = ChecksPending
+		host = record.ChecksPending
 	}
 	pr.ChecksHold = ""
-	if err := s.setResults(tx, pr, judgement{own: own, host: host}); err != nil {
+	if err := s.setResults(tx, pr, record.Judgement{Own: own, Host: host}); err != nil {
 		return err
 	}
 	return s.move(tx, pr)
@@ -405,19 +321,9 @@ func (s *Service) check(tx *db.Tx, r repo.Ref, pr *row) error {
 
 // setResults records the result of the repository's own check of a head, and of the
 // checks at its host; "" is none.
-func (s *Service) setResults(tx *db.Tx, pr *row, j judgement) error {
-	pr.OwnChecks, pr.HostChecks, pr.Checks, pr.ChecksWhy = j.own, j.host, combined(j.own, j.host), j.why
-	return save(tx, pr)
-}
-
-// combined is the result of both sources of checks together.
-func combined(own, host string) string {
-	for _, state := range []string{ChecksFailed, ChecksPending, ChecksPassed} {
-		if own == state || host == state {
-			return state
-		}
-	}
-	return ChecksNone
+func (s *Service) setResults(tx *db.Tx, pr *record.Pull, j record.Judgement) error {
+	pr.OwnChecks, pr.HostChecks, pr.Checks, pr.ChecksWhy = j.Own, j.Host, record.Combined(j.Own, j.Host), j.Why
+	return record.Save(tx, pr)
 }
 
 // CheckEnd is the end of the check of a head.
@@ -431,34 +337,27 @@ type CheckEnd struct {
 // CheckEnded moves a pull request on after the check of its head. The end of the check of
 // another head changes nothing.
 func (s *Service) CheckEnded(tx *db.Tx, c CheckEnd) error {
-	pr, ok, err := lock(tx, c.PRID)
+	pr, ok, err := record.Lock(tx, c.PRID)
 	if err != nil || !ok || pr.HeadSHA != c.SHA {
 		return err
 	}
-	j := judgement{own: ChecksFailed, host: pr.HostChecks, why: c.Why, lost: !c.Passed && c.ExitCode == nil}
+	j := record.Judgement{Own: record.ChecksFailed, Host: pr.HostChecks, Why: c.Why, Lost: !c.Passed && c.ExitCode == nil}
 	if c.Passed {
-		j.own = ChecksPassed
+		j.Own = record.ChecksPassed
 	} else if c.ExitCode != nil {
-		j.why = fmt.Sprintf("the check exited with %d", *c.ExitCode)
+		j.Why = fmt.Sprintf("the check exited with %d", *c.ExitCode)
 	}
 	return s.judged(tx, pr, j)
 }
 
-// judgement is what is known of the checks of a head.
-type judgement struct {
-	own, host string
-	lost      bool   // the own check has no result, and no agent can repair that
-	why       string // what failed, for people
-}
-
 // judged moves a locked pull request on after the checks of its head.
-func (s *Service) judged(tx *db.Tx, pr *row, j judgement) error {
-	switch machine := pr.ChecksHold == NeedsMachine; {
-	case pr.State != Open:
+func (s *Service) judged(tx *db.Tx, pr *record.Pull, j record.Judgement) error {
+	switch machine := pr.ChecksHold == record.NeedsMachine; {
+	case pr.State != record.Open:
 		return s.setResults(tx, pr, j)
-	case j.lost && !machine:
-		pr.ChecksHold = NeedsMachine
-	case !j.lost && machine && j.own == ChecksPassed:
+	case j.Lost && !machine:
+		pr.ChecksHold = record.NeedsMachine
+	case !j.Lost && machine && j.Own == record.ChecksPassed:
 		pr.ChecksHold = ""
 	}
 	if err := s.setResults(tx, pr, j); err != nil {
@@ -466,6 +365,3 @@ func (s *Service) judged(tx *db.Tx, pr *row, j judgement) error {
 	}
 	return s.move(tx, pr)
 }
-
-// unwatched tells whether a pull request of people is shown, and otherwise left alone.
-func (r row) unwatched() bool { return r.AuthorKind != ByAgent && r.Babysit == BabysitOff }

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due/duetest"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 )
@@ -55,7 +56,8 @@ func TestApprovedHeadIsMerged(t *testing.T) {
 		y.pass(0)
 
 		got := y.pr(pr)
-		if got.State != Merged || got.MergeSHA == nil || got.MergedBy == nil || *got.MergedBy != "user:ada" || got.PendingAction != nil ||
+		if got.State != record.Merged || got.MergeSHA == nil || got.MergedBy == nil || *got.MergedBy != "user:ada" ||
+			got.PendingAction != nil ||
 			got.Number != 1 {
 			t.Errorf("after the merge: %+v", got)
 		}
@@ -103,7 +105,7 @@ func TestMergeIsRepeatedHarmlessly(t *testing.T) {
 				}
 				y.pass(0)
 				got := y.pr(pr)
-				if got.State != Merged || got.MergeSHA == nil || *got.MergeSHA != first || *got.MergedBy != "policy" {
+				if got.State != record.Merged || got.MergeSHA == nil || *got.MergeSHA != first || *got.MergedBy != "policy" {
 					t.Errorf("merged again: %+v, want %s", got, first)
 				}
 				y.wantActions(pr, "applied")
@@ -130,11 +132,11 @@ func TestHeadMoves(t *testing.T) {
 		}
 		y.wantActions(pr, "stale")
 		y.refused("no_pending_action", pr, "approve", second)
-		if got := y.pr(pr); got.Checks != ChecksPending || got.HeadSHA != second {
+		if got := y.pr(pr); got.Checks != record.ChecksPending || got.HeadSHA != second {
 			t.Errorf("after the move: %+v", got)
 		}
 		y.checked(y.check[0], &one) // the check of another head
-		if got := y.pr(pr); got.Checks != ChecksPending {
+		if got := y.pr(pr); got.Checks != record.ChecksPending {
 			t.Errorf("the check of an old head counts: %s", got.Checks)
 		}
 
@@ -145,7 +147,7 @@ func TestHeadMoves(t *testing.T) {
 			t.Fatalf("%d checks, want a third", len(y.check))
 		}
 		y.checked(y.check[2], &zero)
-		if got := y.pr(pr); got.Checks != ChecksPassed || got.PendingAction == nil || got.PendingAction.HeadSHA != first {
+		if got := y.pr(pr); got.Checks != record.ChecksPassed || got.PendingAction == nil || got.PendingAction.HeadSHA != first {
 			t.Errorf("back at the first head: %+v", got)
 		}
 		y.write(func(tx *db.Tx) error {
@@ -157,7 +159,7 @@ func TestHeadMoves(t *testing.T) {
 		})
 
 		y.reported("svc/a", codehost.ZeroSHA)
-		if got := y.pr(pr); got.HeadSHA != first || got.State != Open {
+		if got := y.pr(pr); got.HeadSHA != first || got.State != record.Open {
 			t.Errorf("after the branch was deleted: %+v", got)
 		}
 		y.moved("svc/other", second) // no pull request of that branch
@@ -182,7 +184,7 @@ func TestPushAfterApproval(t *testing.T) {
 		y.refused("head_moved", pr, "approve", sha)
 		y.approve(pr, evil)
 		y.pass(0)
-		if got := y.pr(pr); got.State != Merged {
+		if got := y.pr(pr); got.State != record.Merged {
 			t.Errorf("the new head was approved: %+v", got)
 		}
 	})
@@ -210,7 +212,7 @@ func TestMergeConflict(t *testing.T) {
 		y.pass(0)
 		y.wantActions(pr, "failed")
 		y.wantTold("task-svc/a", "awaits")
-		if got := y.pr(pr); got.State != Open || got.Mergeable != "conflict" {
+		if got := y.pr(pr); got.State != record.Open || got.Mergeable != "conflict" {
 			t.Errorf("after the conflict: %+v", got)
 		}
 	})
@@ -255,7 +257,7 @@ func TestHostFailure(t *testing.T) {
 		y.host.merge, y.host.remove = nil, errors.New("no")
 		y.approve(second, other)
 		y.pass(0)
-		if got := y.pr(second); got.State != Merged {
+		if got := y.pr(second); got.State != record.Merged {
 			t.Errorf("a branch that cannot be deleted undoes the merge: %+v", got)
 		}
 	})
@@ -277,7 +279,7 @@ func TestLastAnswerOfAMergeIsLost(t *testing.T) {
 		y.pass(time.Hour)
 		y.pass(0)
 		y.wantActions(pr, "failed")
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 	})
 }
 
@@ -292,13 +294,14 @@ func TestHeadMovesDuringTheMerge(t *testing.T) {
 		d := y.ordered(pr)
 		y.moved("svc/a", y.commit("svc/a", "a", "2\n"))
 		y.wantActions(pr, "stale pending")
-		record := func(tx *db.Tx) error { return y.merged(tx, repo.Ref{}, d, made{sha: strings.Repeat("d", 40)}) }
-		y.write(record)
+		carriedOut := func(tx *db.Tx) error { return y.merged(tx, repo.Ref{}, d, record.Made{SHA: strings.Repeat("d", 40)}) }
+		y.write(carriedOut)
 		y.wantActions(pr, "applied stale")
-		if got := y.pr(pr); got.State != Merged || got.PendingAction != nil || got.HeadSHA != sha || got.Checks != ChecksNone {
+		if got := y.pr(pr); got.State != record.Merged || got.PendingAction != nil || got.HeadSHA != sha ||
+			got.Checks != record.ChecksNone {
 			t.Errorf("after the merge: %+v", got)
 		}
-		y.write(record)
+		y.write(carriedOut)
 	})
 }
 
@@ -307,7 +310,7 @@ func TestQuestionsExpire(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		sha := y.commit("svc/a", "a", "1\n")
 		pr := y.propose("svc/a", sha)
-		y.clock.Add(askFor.Microseconds())
+		y.clock.Add(record.AskFor.Microseconds())
 		y.refused("no_pending_action", pr, "approve", sha) // before and after a pass
 		y.pass(0)
 		y.wantActions(pr, "expired")
@@ -323,7 +326,7 @@ func TestSkip(t *testing.T) {
 		y.call(200, "POST", "/v1/prs/"+pr+"/skip-pending", `{"head_sha": "`+sha+`"}`, nil)
 		y.refused("no_pending_action", pr, "approve", sha)
 		y.pass(0)
-		if got := y.pr(pr); got.State != Open {
+		if got := y.pr(pr); got.State != record.Open {
 			t.Errorf("skipped, and yet %s", got.State)
 		}
 	})
@@ -340,7 +343,7 @@ func TestPolicyDecides(t *testing.T) {
 		sha = y.commit("svc/b", "b", "1\n")
 		pr = y.propose("svc/b", sha)
 		y.pass(0)
-		if got := y.pr(pr); got.State != Merged {
+		if got := y.pr(pr); got.State != record.Merged {
 			t.Errorf("mode auto leaves it %s", got.State)
 		}
 		if _, err := y.host.Head(y.ctx(), webRepo, "svc/b"); err != nil {
@@ -356,13 +359,13 @@ func TestFailedChecks(t *testing.T) {
 		sha := y.commit("svc/a", "a", "1\n")
 		pr := y.propose("svc/a", sha)
 		y.checked(y.check[0], &one)
-		if got := y.pr(pr); got.Checks != ChecksFailed || got.PendingAction != nil {
+		if got := y.pr(pr); got.Checks != record.ChecksFailed || got.PendingAction != nil {
 			t.Errorf("after a failed check: %+v", got)
 		}
 		sha = y.commit("svc/b", "b", "1\n")
 		pr = y.propose("svc/b", sha)
 		y.checked(y.check[1], nil)
-		if got := y.pr(pr); got.Checks != ChecksFailed {
+		if got := y.pr(pr); got.Checks != record.ChecksFailed {
 			t.Errorf("after a lost check: %+v", got)
 		}
 		y.checked("no-such-task", &zero)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
 )
@@ -27,7 +28,7 @@ type Question struct {
 	Kind      string
 	Text      string // the sentence
 	Open      bool   // whether it can be carried out in the state of the pull request
-	Protected *Protected
+	Protected *record.Protected
 	DecidedBy *string
 	ExpiresAt time.Time
 	Cost      *string // of the work so far, in decimal US dollars; nil: nothing has a price
@@ -36,21 +37,21 @@ type Question struct {
 // QuestionByID answers a question of tx.Account, whatever its state; false if there is
 // none.
 func (s *Service) QuestionByID(tx *db.Tx, actionID string) (Question, bool, error) {
-	r, ok, err := questionByID.Maybe(tx, tx.Account, actionID)
+	r, ok, err := record.QuestionByID.Maybe(tx, tx.Account, actionID)
 	if err != nil || !ok {
 		return Question{}, false, err
 	}
 	q := Question{
 		ID: r.ID, PRID: r.PRID, RepoID: r.RepoID, State: r.State, HeadSHA: r.HeadSHA, Present: r.Present, Kind: r.Kind,
-		Looked: r.LookedSHA == r.HeadSHA || r.Kind != KindMerge,
-		Open:   r.PullState == stateFor(r.Kind), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
+		Looked: r.LookedSHA == r.HeadSHA || r.Kind != record.KindMerge,
+		Open:   r.PullState == record.StateFor(r.Kind), Repo: r.Owner + "/" + r.Name, Number: r.Number, Title: r.Title, URL: s.url(r.PRID),
 		DecidedBy: r.DecidedBy, ExpiresAt: r.ExpiresAt,
 	}
 	if r.Protected != nil {
 		q.Protected = &r.Protected.V
 	}
-	q.Text = r.asked()
-	costs, err := s.costs(tx, r.approvalRow)
+	q.Text = r.Asked()
+	costs, err := s.costs(tx, r.ApprovalRow)
 	q.Cost = costs[r.ID]
 	return q, true, err
 }
@@ -58,9 +59,9 @@ func (s *Service) QuestionByID(tx *db.Tx, actionID string) (Question, bool, erro
 // Decide answers a question of tx.Account as the actor of tx: yes approves the merge of
 // its head, no skips it. It fails as pr.approve_pending does.
 func (s *Service) Decide(tx *db.Tx, q Question, yes bool) error {
-	state := ActionSkipped
+	state := record.ActionSkipped
 	if yes {
-		state = ActionApproved
+		state = record.ActionApproved
 	}
 	_, err := s.decide(tx, decideIn{ID: q.PRID, HeadSHA: q.HeadSHA, ActionID: q.ID}, state)
 	return err
@@ -69,11 +70,11 @@ func (s *Service) Decide(tx *db.Tx, q Question, yes bool) error {
 // Summary answers the files that a pull request of the account of ctx changes, with
 // their counts. It asks the code host, and fails as pr.diff does.
 func (s *Service) Summary(ctx context.Context, prID string) (Diff, error) {
-	var pr row
+	var pr record.Pull
 	var r repo.Ref
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		var ok bool
-		if pr, ok, err = byID.Maybe(tx, tx.Account, prID); err != nil {
+		if pr, ok, err = record.ByID.Maybe(tx, tx.Account, prID); err != nil {
 			return err
 		}
 		if !ok {

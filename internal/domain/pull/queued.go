@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 )
@@ -74,13 +75,6 @@ type Rejection struct {
 	Why, Log                string
 }
 
-// Order is an approved merge that stands.
-type Order struct {
-	ID      string
-	HeadSHA string `db:"head_sha"`
-	BaseRef string
-}
-
 // TurnCame has an approved merge tried that waits in a queue.
 func (s *Service) TurnCame(tx *db.Tx, actionID string) error {
 	s.orders.Add(tx, actionID, due.Entry{Account: tx.Account})
@@ -90,7 +84,8 @@ func (s *Service) TurnCame(tx *db.Tx, actionID string) error {
 // begin tells whether the host is told now to carry an order out, and notes that. If not, instead is
 // what comes of the order: it waits in a queue, perhaps, or its merge would make changes that it does not
 // cover.
-func (s *Service) begin(ctx context.Context, j due.Job[dueRow], r repo.Ref, pr *row, t trial) (begun bool, instead due.Outcome) {
+func (s *Service) begin(ctx context.Context, j due.Job[record.DueRow], r repo.Ref, pr *record.Pull, t trial) (begun bool,
+	instead due.Outcome) {
 	d := j.Row
 	atHost, err := s.hostQueues(ctx, r, pr.BaseRef)
 	if err != nil {
@@ -104,7 +99,7 @@ func (s *Service) begin(ctx context.Context, j due.Job[dueRow], r repo.Ref, pr *
 	stands := false
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		begun, stands = false, false
-		if _, ok, err := lock(tx, d.PRID); err != nil || !ok {
+		if _, ok, err := record.Lock(tx, d.PRID); err != nil || !ok {
 			return err
 		}
 		o, err := s.stands(tx, d)
@@ -125,7 +120,7 @@ func (s *Service) begin(ctx context.Context, j due.Job[dueRow], r repo.Ref, pr *
 			return nil
 		}
 		j.Renew(tx) // another node may have the order by now
-		_, err = callHost.Exec(tx, d.ID)
+		_, err = record.CallHost.Exec(tx, d.ID)
 		return err
 	})
 	switch {
@@ -163,7 +158,7 @@ func (s *Service) hostQueues(ctx context.Context, r repo.Ref, base string) (bool
 
 // lookInQueue asks a host for a pull request that waits in its queue; deliveries may be
 // lost. over tells that outcome is what comes of the order.
-func (s *Service) lookInQueue(ctx context.Context, r repo.Ref, pr *row, d dueRow) (over bool, outcome due.Outcome) {
+func (s *Service) lookInQueue(ctx context.Context, r repo.Ref, pr *record.Pull, d record.DueRow) (over bool, outcome due.Outcome) {
 	queued := false
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
 		queued, err = s.Queue.AtHost(tx, pr.ID, d.ID)
@@ -187,7 +182,7 @@ func (s *Service) lookInQueue(ctx context.Context, r repo.Ref, pr *row, d dueRow
 	}
 	switch {
 	case now.Merged:
-		m := s.compared(ctx, r, pr.attempt(d.HeadSHA), trial{done: true}, now.MergeSHA)
+		m := s.compared(ctx, r, pr.Attempt(d.HeadSHA), trial{done: true}, now.MergeSHA)
 		return true, due.Done(func(tx *db.Tx) error {
 			_, _, err := s.applied(tx, d, m)
 			return err
@@ -208,8 +203,8 @@ func (s *Service) lookInQueue(ctx context.Context, r repo.Ref, pr *row, d dueRow
 
 // mergedInQueue records a merge that the queue of a host has made; false if the pull
 // request is not in it, or was merged at another head.
-func (s *Service) mergedInQueue(tx *db.Tx, pr *row, a actionRow, p codehost.Pull) (bool, error) {
-	if a.State != ActionApproved || a.HeadSHA != p.HeadSHA && p.HeadSHA != "" {
+func (s *Service) mergedInQueue(tx *db.Tx, pr *record.Pull, a record.Action, p codehost.Pull) (bool, error) {
+	if a.State != record.ActionApproved || a.HeadSHA != p.HeadSHA && p.HeadSHA != "" {
 		return false, nil
 	}
 	queued, err := s.Queue.AtHost(tx, pr.ID, a.ID)
@@ -217,34 +212,35 @@ func (s *Service) mergedInQueue(tx *db.Tx, pr *row, a actionRow, p codehost.Pull
 		return false, err
 	}
 	s.orders.Hurry(tx, a.ID)
-	_, _, err = s.applied(tx, order(tx, pr, a), made{sha: p.MergeSHA})
+	_, _, err = s.applied(tx, order(tx, pr, a), record.Made{SHA: p.MergeSHA})
 	return true, err
 }
 
 // mergeBegun tells whether the merge of a pull request is made by now, here or by the queue
 // of its host.
-func (s *Service) mergeBegun(tx *db.Tx, pr *row) (bool, error) {
-	a, asked, err := openAction.Maybe(tx, pr.ID)
-	if err != nil || !asked || a.State != ActionApproved || a.Called {
-		return err == nil && asked && a.State == ActionApproved, err
+func (s *Service) mergeBegun(tx *db.Tx, pr *record.Pull) (bool, error) {
+	a, asked, err := record.OpenAction.Maybe(tx, pr.ID)
+	if err != nil || !asked || a.State != record.ActionApproved || a.Called {
+		return err == nil && asked && a.State == record.ActionApproved, err
 	}
 	return s.Queue.AtHost(tx, pr.ID, a.ID)
 }
 
 // order is the row of an order, as its queue loads it.
-func order(tx *db.Tx, pr *row, a actionRow) dueRow {
-	return dueRow{found: found{ID: a.ID, AccountID: tx.Account}, PRID: pr.ID, HeadSHA: a.HeadSHA, Called: a.Called, DecidedBy: a.DecidedBy}
+func order(tx *db.Tx, pr *record.Pull, a record.Action) record.DueRow {
+	return record.DueRow{Found: record.Found{ID: a.ID, AccountID: tx.Account}, PRID: pr.ID, HeadSHA: a.HeadSHA, Called: a.Called,
+		DecidedBy: a.DecidedBy}
 }
 
 // Rejected moves a pull request on whose head was thrown out of its merge queue: an agent
 // repairs it, the merge is tried again, or a person decides.
 func (s *Service) Rejected(tx *db.Tx, o Rejection) error {
-	pr, ok, err := lock(tx, o.PRID)
+	pr, ok, err := record.Lock(tx, o.PRID)
 	if err != nil || !ok {
 		return err
 	}
-	a, open, err := openAction.Maybe(tx, pr.ID)
-	if err != nil || !open || a.ID != o.ActionID || a.HeadSHA != o.HeadSHA || a.State != ActionApproved || pr.State != Open {
+	a, open, err := record.OpenAction.Maybe(tx, pr.ID)
+	if err != nil || !open || a.ID != o.ActionID || a.HeadSHA != o.HeadSHA || a.State != record.ActionApproved || pr.State != record.Open {
 		return err // the order was taken back
 	}
 	d := order(tx, pr, a)
@@ -262,22 +258,22 @@ func (s *Service) Rejected(tx *db.Tx, o Rejection) error {
 	case o.Reason != rejectedCheck:
 		return s.thrownOut(tx, d, maxTries, pr, &codehost.BlockedError{Missing: []string{o.Why}})
 	}
-	if n, err := endAction.Exec(tx, a.ID, ActionFailed, o.Why); err != nil || n == 0 {
+	if n, err := record.EndAction.Exec(tx, a.ID, record.ActionFailed, o.Why); err != nil || n == 0 {
 		return err
 	}
 	s.orderEnded(tx, a)
-	if _, err := setToMend.Exec(tx, a.ID); err != nil {
+	if _, err := record.SetToMend.Exec(tx, a.ID); err != nil {
 		return err
 	}
-	if err := mergeFailedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID},
-		mergeFailedData{Reason: "queue_failed"}); err != nil {
+	if err := record.MergeFailedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID},
+		record.MergeFailedData{Reason: "queue_failed"}); err != nil {
 		return err
 	}
-	return s.judged(tx, pr, judgement{own: ChecksFailed, host: pr.HostChecks, why: o.Why})
+	return s.judged(tx, pr, record.Judgement{Own: record.ChecksFailed, Host: pr.HostChecks, Why: o.Why})
 }
 
 // thrownOut is notMerged for an order that a queue has thrown out.
-func (s *Service) thrownOut(tx *db.Tx, d dueRow, tries int64, pr *row, cause error) error {
+func (s *Service) thrownOut(tx *db.Tx, d record.DueRow, tries int64, pr *record.Pull, cause error) error {
 	again, err := s.notMerged(tx, d, tries, pr, cause)
 	switch {
 	case err != nil:
@@ -292,7 +288,7 @@ func (s *Service) thrownOut(tx *db.Tx, d dueRow, tries int64, pr *row, cause err
 
 // failedTogether answers why a head was thrown out of its queue by its check, with the end
 // of the output; false if it was not, or if its own check fails without the queue, too.
-func (s *Service) failedTogether(tx *db.Tx, pr *row) (why, log string, ok bool, err error) {
+func (s *Service) failedTogether(tx *db.Tx, pr *record.Pull) (why, log string, ok bool, err error) {
 	if why, log, ok, err = s.Queue.Failure(tx, pr.ID, pr.HeadSHA); err != nil || !ok {
 		return "", "", false, err
 	}
@@ -304,8 +300,9 @@ func (s *Service) failedTogether(tx *db.Tx, pr *row) (why, log string, ok bool, 
 // check and had passed before, because a person asked for that; done tells that nothing
 // else is to be begun. A round that repairs the head ends if the check passes. It fails
 // with the fault of Checks.Queue.
-func (s *Service) checkOutside(tx *db.Tx, r repo.Ref, pr *row) (done bool, err error) {
-	if pr.OwnChecks != ChecksFailed || pr.AbandonedAt != nil || pr.repairing() && (pr.Babysit != BabysitCI || pr.RoundSHA != pr.HeadSHA) {
+func (s *Service) checkOutside(tx *db.Tx, r repo.Ref, pr *record.Pull) (done bool, err error) {
+	if pr.OwnChecks != record.ChecksFailed || pr.AbandonedAt != nil || pr.Repairing() &&
+		(pr.Babysit != record.BabysitCI || pr.RoundSHA != pr.HeadSHA) {
 		return false, nil
 	}
 	if _, _, thrown, err := s.failedTogether(tx, pr); err != nil || !thrown {
@@ -313,19 +310,19 @@ func (s *Service) checkOutside(tx *db.Tx, r repo.Ref, pr *row) (done bool, err e
 	}
 	own := ""
 	if r.Policy.Checks.Command != "" && !pr.Fork {
-		own = ChecksPending
+		own = record.ChecksPending
 		if err := s.Checks.Queue(tx, r, pr.ID, pr.HeadSHA); err != nil {
 			return false, err
 		}
 	}
-	if err := s.setResults(tx, pr, judgement{own: own, host: pr.HostChecks}); err != nil || pr.Checks == ChecksFailed {
+	if err := s.setResults(tx, pr, record.Judgement{Own: own, Host: pr.HostChecks}); err != nil || pr.Checks == record.ChecksFailed {
 		return false, err // the host's checks fail, which is to be repaired
 	}
 	return true, nil
 }
 
 // queueRound is round for a head that failed together with its base.
-func (s *Service) queueRound(pr *row, round Round, why, log string) Round {
+func (s *Service) queueRound(pr *record.Pull, round Round, why, log string) Round {
 	round.Title = fmt.Sprintf("Repair #%d, which fails together with %s", pr.Number, pr.BaseRef)
 	round.Problem = fmt.Sprintf("The branch %s (pull request #%d, %q) passes its checks, but not once it is merged into %s: %s.\n\n"+
 		"Merge origin/%s into the branch, find out why the two do not work together, and repair that on the branch, without weakening "+

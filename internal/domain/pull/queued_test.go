@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // inLine opens a pull request whose head is approved, and waits in a queue.
@@ -18,7 +19,7 @@ func (y *yard) inLine(branch string) (prID, sha, action string) {
 	y.approve(prID, sha)
 	y.pass(time.Second)
 	pr := y.pr(prID)
-	if pr.State != Open || pr.Queue == nil || pr.Queue.Position != 1 || pr.PendingAction == nil {
+	if pr.State != record.Open || pr.Queue == nil || pr.Queue.Position != 1 || pr.PendingAction == nil {
 		y.t.Fatalf("it does not wait: %+v", pr)
 	}
 	return prID, sha, pr.PendingAction.ID
@@ -35,13 +36,13 @@ func TestTurnInQueue(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		prID, _, action := y.inLine("a")
 		y.pass(longestWait / 2)
-		if pr := y.pr(prID); pr.State != Open {
+		if pr := y.pr(prID); pr.State != record.Open {
 			t.Fatalf("it is %s before its turn", pr.State)
 		}
 		y.line.goes[action] = true
 		y.write(func(tx *db.Tx) error { return y.TurnCame(tx, action) })
 		y.pass(0)
-		if pr := y.pr(prID); pr.State != Merged || pr.Queue != nil {
+		if pr := y.pr(prID); pr.State != record.Merged || pr.Queue != nil {
 			t.Errorf("it is %s, at %+v", pr.State, pr.Queue)
 		}
 		if len(y.line.merged) != 1 || y.line.merged[0] != action {
@@ -58,7 +59,7 @@ func TestTurnOfAFork(t *testing.T) {
 		y.write(func(tx *db.Tx) error { _, err := setFork.Exec(tx, prID); return err })
 		y.write(func(tx *db.Tx) error { return y.TurnCame(tx, action) })
 		y.pass(0)
-		if pr := y.pr(prID); pr.State != Merged {
+		if pr := y.pr(prID); pr.State != record.Merged {
 			t.Errorf("it is %s", pr.State)
 		}
 	})
@@ -82,7 +83,7 @@ func TestHeldOrderStandsInNoQueue(t *testing.T) {
 		stands := func() (ok bool) {
 			t.Helper()
 			y.write(func(tx *db.Tx) error {
-				all, err := StandingOrders(tx, []string{action})
+				all, err := record.StandingOrders(tx, []string{action})
 				_, ok = all[action]
 				return err
 			})
@@ -120,7 +121,7 @@ func TestThrownOut(t *testing.T) {
 		ends   func(y *yard, pr Request)
 	}{
 		"by its check": {rejectedCheck, func(y *yard, pr Request) {
-			if pr.Checks != ChecksFailed || len(y.round) != 1 || pr.PendingAction != nil {
+			if pr.Checks != record.ChecksFailed || len(y.round) != 1 || pr.PendingAction != nil {
 				y.t.Fatalf("%+v, rounds %+v", pr, y.round)
 			}
 			for _, want := range []string{"Merge origin/main into the branch", "together with main, it broke", "the log"} {
@@ -130,18 +131,18 @@ func TestThrownOut(t *testing.T) {
 			}
 		}},
 		"by a conflict": {rejectedConflict, func(y *yard, pr Request) {
-			if pr.Mergeable != "conflict" || len(y.round) != 1 || pr.Babysit.State != BabysitConflict {
+			if pr.Mergeable != "conflict" || len(y.round) != 1 || pr.Babysit.State != record.BabysitConflict {
 				y.t.Errorf("%+v, rounds %+v", pr, y.round)
 			}
 		}},
 		"by a rule": {rejectedRule, func(y *yard, pr Request) {
 			a := pr.PendingAction
-			if a == nil || a.State != ActionApproved || a.RetryAt == nil || !strings.Contains(*a.Error, "it broke") {
+			if a == nil || a.State != record.ActionApproved || a.RetryAt == nil || !strings.Contains(*a.Error, "it broke") {
 				y.t.Errorf("it is not tried again: %+v", a)
 			}
 		}},
 		"by a person": {"person", func(y *yard, pr Request) {
-			if pr.NeedsPerson == nil || pr.NeedsPerson.Why != NeedsRetry || len(y.round) > 0 {
+			if pr.NeedsPerson == nil || pr.NeedsPerson.Why != record.NeedsRetry || len(y.round) > 0 {
 				y.t.Errorf("%+v", pr)
 			}
 		}},
@@ -151,7 +152,7 @@ func TestThrownOut(t *testing.T) {
 			onBoth(t, func(t *testing.T, y *yard) {
 				prID, sha, action := y.inLine("a")
 				y.reject(Rejection{PRID: prID, ActionID: "another", HeadSHA: sha, Reason: c.reason})
-				if a := y.pr(prID).PendingAction; a == nil || a.State != ActionApproved {
+				if a := y.pr(prID).PendingAction; a == nil || a.State != record.ActionApproved {
 					t.Fatalf("the rejection of another order ended it: %+v", a)
 				}
 				why := "together with main, it broke"
@@ -175,7 +176,7 @@ func TestCheckAgainAfterQueue(t *testing.T) {
 		ends func(y *yard, pr Request)
 	}{
 		"passes": {0, func(y *yard, pr Request) {
-			if pr.Checks != ChecksPassed || pr.PendingAction == nil || pr.PendingAction.State != ActionPending {
+			if pr.Checks != record.ChecksPassed || pr.PendingAction == nil || pr.PendingAction.State != record.ActionPending {
 				y.t.Errorf("%+v", pr)
 			}
 			if len(y.stopped) != 1 {
@@ -183,7 +184,7 @@ func TestCheckAgainAfterQueue(t *testing.T) {
 			}
 		}},
 		"fails": {1, func(y *yard, pr Request) {
-			if pr.Checks != ChecksFailed || pr.Babysit.State != BabysitCI || len(y.stopped) != 0 {
+			if pr.Checks != record.ChecksFailed || pr.Babysit.State != record.BabysitCI || len(y.stopped) != 0 {
 				y.t.Errorf("%+v, stopped %q", pr, y.stopped)
 			}
 		}},
@@ -203,11 +204,11 @@ func TestCheckAgainAfterQueue(t *testing.T) {
 				action := y.pr(prID).PendingAction.ID
 				y.reject(Rejection{PRID: prID, ActionID: action, HeadSHA: sha, Reason: rejectedCheck, Why: y.line.failed})
 				y.pass(0)
-				if pr := y.pr(prID); pr.Checks != ChecksFailed || len(y.round) != 1 {
+				if pr := y.pr(prID); pr.Checks != record.ChecksFailed || len(y.round) != 1 {
 					t.Fatalf("%+v, rounds %+v", pr, y.round)
 				}
 				y.call(202, "POST", "/v1/prs/"+prID+"/rearm-babysit", `{"reason": "The network was away."}`, nil)
-				if pr := y.pr(prID); len(y.check) != 2 || pr.Checks != ChecksPending {
+				if pr := y.pr(prID); len(y.check) != 2 || pr.Checks != record.ChecksPending {
 					t.Fatalf("checked by %q, it is %s", y.check, pr.Checks)
 				}
 				y.checked(y.check[1], &c.exit)

@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // Wait is what a pull request waits for that no person ends: a limit of its host, until a time,
@@ -39,7 +40,7 @@ func Waits(tx *db.Tx, prIDs []string) (map[string]Wait, error) {
 			}
 		}
 	}
-	rows, err := waiting(tx, prIDs)
+	rows, err := record.Waiting(tx, prIDs)
 	for _, r := range rows {
 		switch {
 		case r.SeatSince != nil:

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // A yes to a question about protected changes names that question: the person may have
@@ -40,7 +41,7 @@ func TestYesNamesWhatIsProtected(t *testing.T) {
 		}
 		y.call(200, "POST", "/v1/prs/"+pr+"/merge", `{"head_sha": "`+sha+`", "action_id": "`+asked.ID+`"}`, nil)
 		y.pass(0)
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 	})
 }
 
@@ -60,7 +61,7 @@ func TestNoRoundsOfADisabledRepository(t *testing.T) {
 		if at := y.pr(pr).Babysit.NextRoundAt; at != nil {
 			t.Errorf("the next round is at %v", at)
 		}
-		y.wantNeed(pr, NeedsEnable, "project.update")
+		y.wantNeed(pr, record.NeedsEnable, "project.update")
 		y.enable(true)
 		y.full = true
 		var out Rearmed

@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -16,12 +17,6 @@ import (
 // A request of a member for changes counts as a review at a host that requests changes does:
 // it holds the merge until whoever has made it approves or takes it back, and a round answers
 // it. It is a no to the question about the head, and takes the order of the same person back.
-
-// hereKey begins the host_key of a request that was made here.
-const hereKey = "here:"
-
-// here tells whether a remark was made here.
-func (r remarkRow) here() bool { return strings.HasPrefix(r.HostKey, hereKey) }
 
 // Requested is what a member requests about a head, in the member's words.
 type Requested struct{ ID, PRID, HeadSHA, Text string }
@@ -34,26 +29,26 @@ func (s *Service) RequestChanges(tx *db.Tx, w Requested) error {
 		return err
 	}
 	label := by(tx)
-	earlier, err := earlierReviews.All(tx, earlierArgs{AccountID: tx.Account, PRID: pr.ID, Login: label, Label: label})
+	earlier, err := record.EarlierReviews.All(tx, record.EarlierArgs{AccountID: tx.Account, PRID: pr.ID, Login: label, Label: label})
 	if err != nil {
 		return err
 	}
-	if _, err := insertHostReview.Exec(tx, insertHostReviewArgs{
-		ID: w.ID, AccountID: tx.Account, RepoID: pr.RepoID, PRID: pr.ID, HostKey: hereKey + w.ID, Login: label, Label: label,
-		State: ReviewObjects, Counts: CountsYes, HeadSHA: w.HeadSHA, Text: w.Text, SaidAt: tx.Micros(), Now: tx.Micros(),
+	if _, err := record.InsertHostReview.Exec(tx, record.InsertHostReviewArgs{
+		ID: w.ID, AccountID: tx.Account, RepoID: pr.RepoID, PRID: pr.ID, HostKey: record.HereKey + w.ID, Login: label, Label: label,
+		State: record.ReviewObjects, Counts: record.CountsYes, HeadSHA: w.HeadSHA, Text: w.Text, SaidAt: tx.Micros(), Now: tx.Micros(),
 	}); err != nil {
 		return err
 	}
 	for _, e := range earlier {
-		if e.State == ReviewObjects && !e.Answered {
+		if e.State == record.ReviewObjects && !e.Answered {
 			continue // both are answered together
 		}
-		if _, err := setHostReview.Exec(tx, e.ID, ReviewSuperseded); err != nil {
+		if _, err := record.SetHostReview.Exec(tx, e.ID, record.ReviewSuperseded); err != nil {
 			return err
 		}
 	}
 	about := event.Subject{ID: pr.ID, RepoID: pr.RepoID}
-	if err := RequestedEvent.Record(tx, about, requestData{HeadSHA: w.HeadSHA, RequestID: w.ID}); err != nil {
+	if err := record.RequestedEvent.Record(tx, about, record.RequestData{HeadSHA: w.HeadSHA, RequestID: w.ID}); err != nil {
 		return err
 	}
 	if err := s.recount(tx, pr); err != nil {
@@ -70,52 +65,52 @@ func (s *Service) RequestChanges(tx *db.Tx, w Requested) error {
 }
 
 // refuse answers the question about a head with no.
-func (s *Service) refuse(tx *db.Tx, pr *row, label string) error {
-	a, open, err := openAction.Maybe(tx, pr.ID)
-	if err != nil || !open || a.State != ActionPending {
+func (s *Service) refuse(tx *db.Tx, pr *record.Pull, label string) error {
+	a, open, err := record.OpenAction.Maybe(tx, pr.ID)
+	if err != nil || !open || a.State != record.ActionPending {
 		return err
 	}
-	now := decideActionArgs{ID: a.ID, State: ActionSkipped, DecidedBy: label, DecidedAt: tx.Micros()}
-	if _, err := decideAction.Exec(tx, now); err != nil {
+	now := record.DecideActionArgs{ID: a.ID, State: record.ActionSkipped, DecidedBy: label, DecidedAt: tx.Micros()}
+	if _, err := record.DecideAction.Exec(tx, now); err != nil {
 		return err
 	}
-	if _, err := requested.Exec(tx, a.ID); err != nil {
+	if _, err := record.Requested.Exec(tx, a.ID); err != nil {
 		return err
 	}
-	return skippedEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
+	return record.SkippedEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
 }
 
 // takeOrderBack takes back what somebody has said yes to who requests changes: of the present
 // head, and of one that moved before the merge. A merge that has begun goes on.
-func (s *Service) takeOrderBack(tx *db.Tx, pr *row, label string) error {
-	if _, err := takeAsideBack.Exec(tx, pr.ID, label); err != nil {
+func (s *Service) takeOrderBack(tx *db.Tx, pr *record.Pull, label string) error {
+	if _, err := record.TakeAsideBack.Exec(tx, pr.ID, label); err != nil {
 		return err
 	}
-	a, open, err := openAction.Maybe(tx, pr.ID)
-	if err != nil || !open || a.State != ActionApproved || a.DecidedBy == nil || *a.DecidedBy != label || a.Called {
+	a, open, err := record.OpenAction.Maybe(tx, pr.ID)
+	if err != nil || !open || a.State != record.ActionApproved || a.DecidedBy == nil || *a.DecidedBy != label || a.Called {
 		return err
 	}
-	if _, err := takeBack.Exec(tx, a.ID); err != nil {
+	if _, err := record.TakeBack.Exec(tx, a.ID); err != nil {
 		return err
 	}
 	s.orderEnded(tx, a)
-	return staleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
+	return record.StaleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
 }
 
 // settle takes back what somebody has requested who approves.
-func (s *Service) settle(tx *db.Tx, pr *row, label string) error {
-	if pr.Objections == 0 || label == byPolicy {
+func (s *Service) settle(tx *db.Tx, pr *record.Pull, label string) error {
+	if pr.Objections == 0 || label == record.ByPolicy {
 		return nil
 	}
-	all, err := earlierReviews.All(tx, earlierArgs{AccountID: tx.Account, PRID: pr.ID, Login: label, Label: label})
+	all, err := record.EarlierReviews.All(tx, record.EarlierArgs{AccountID: tx.Account, PRID: pr.ID, Login: label, Label: label})
 	if err != nil {
 		return err
 	}
 	for _, e := range all {
-		if e.State != ReviewObjects {
+		if e.State != record.ReviewObjects {
 			continue
 		}
-		if err := s.takenBack(tx, pr, e.ID, ReviewSuperseded); err != nil {
+		if err := s.takenBack(tx, pr, e.ID, record.ReviewSuperseded); err != nil {
 			return err
 		}
 	}
@@ -123,12 +118,12 @@ func (s *Service) settle(tx *db.Tx, pr *row, label string) error {
 }
 
 // takenBack ends a request.
-func (s *Service) takenBack(tx *db.Tx, pr *row, requestID, state string) error {
-	if _, err := setHostReview.Exec(tx, requestID, state); err != nil {
+func (s *Service) takenBack(tx *db.Tx, pr *record.Pull, requestID, state string) error {
+	if _, err := record.SetHostReview.Exec(tx, requestID, state); err != nil {
 		return err
 	}
 	about := event.Subject{ID: pr.ID, RepoID: pr.RepoID}
-	return takenBackEvent.Record(tx, about, requestData{HeadSHA: pr.HeadSHA, RequestID: requestID})
+	return record.TakenBackEvent.Record(tx, about, record.RequestData{HeadSHA: pr.HeadSHA, RequestID: requestID})
 }
 
 // TakeBack ends requests of changes in a pull request of tx.Account: those of the actor, or
@@ -136,16 +131,16 @@ func (s *Service) takenBack(tx *db.Tx, pr *row, requestID, state string) error {
 // about again if nobody requests changes any more. It fails with fault.NotFound and
 // fault.Forbidden, and with the reasons pr_not_open and no_request.
 func (s *Service) TakeBack(tx *db.Tx, prID, requestID string) (ended []string, err error) {
-	pr, ok, err := lock(tx, prID)
+	pr, ok, err := record.Lock(tx, prID)
 	switch {
 	case err != nil:
 		return nil, err
 	case !ok:
 		return nil, fault.Missing("pull request")
-	case pr.State != Open:
+	case pr.State != record.Open:
 		return nil, fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
 	}
-	all, err := requestsOf.All(tx, tx.Account, pr.ID)
+	all, err := record.RequestsOf.All(tx, tx.Account, pr.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +153,7 @@ func (s *Service) TakeBack(tx *db.Tx, prID, requestID string) (ended []string, e
 		if admins := policy.Scopes(policy.WriteAccount); !own && !actor.Scopes.Has(admins) {
 			return nil, policy.MissingScope(admins)
 		}
-		if err := s.takenBack(tx, pr, r.ID, ReviewDismissed); err != nil {
+		if err := s.takenBack(tx, pr, r.ID, record.ReviewDismissed); err != nil {
 			return nil, err
 		}
 		ended = append(ended, r.ID)
@@ -170,7 +165,7 @@ func (s *Service) TakeBack(tx *db.Tx, prID, requestID string) (ended []string, e
 		return ended, err
 	}
 	if pr.Objections == 0 { // the no that a request was to the question is no answer any more
-		if _, err := noAnswer.Exec(tx, pr.ID, pr.HeadSHA); err != nil {
+		if _, err := record.NoAnswer.Exec(tx, pr.ID, pr.HeadSHA); err != nil {
 			return ended, err
 		}
 	}
@@ -192,20 +187,20 @@ var RequestsAnswered = event.DeclareSignal[Answered]("pull.requests_answered", "
 
 // answeredBy tells which requests a new head answers, each once: a thread that somebody opens
 // again stays open.
-func (s *Service) answeredBy(tx *db.Tx, pr *row, sha string) error {
+func (s *Service) answeredBy(tx *db.Tx, pr *record.Pull, sha string) error {
 	if pr.Objections == 0 {
 		return nil
 	}
-	all, err := toAnswer.All(tx, tx.Account, pr.ID)
+	all, err := record.ToAnswer.All(tx, tx.Account, pr.ID)
 	if err != nil || len(all) == 0 {
 		return err
 	}
 	a := Answered{PRID: pr.ID, SHA: sha}
 	for _, r := range all {
-		if _, err := setAnswered.Exec(tx, r.ID, sha); err != nil {
+		if _, err := record.SetAnswered.Exec(tx, r.ID, sha); err != nil {
 			return err
 		}
-		if strings.HasPrefix(r.HostKey, hereKey) {
+		if strings.HasPrefix(r.HostKey, record.HereKey) {
 			a.RequestIDs = append(a.RequestIDs, r.ID)
 		} else {
 			a.ReviewKeys = append(a.ReviewKeys, r.HostKey)
@@ -222,7 +217,7 @@ type Spoken struct {
 
 // ForTalk reads a pull request of tx.Account; false if there is none.
 func ForTalk(tx *db.Tx, prID string) (Spoken, bool, error) {
-	pr, ok, err := byID.Maybe(tx, tx.Account, prID)
+	pr, ok, err := record.ByID.Maybe(tx, tx.Account, prID)
 	return Spoken{pr.ID, pr.RepoID, pr.HeadSHA, pr.Number}, ok, err
 }
 
@@ -243,10 +238,10 @@ func AtTalk(tx *db.Tx, prID, headSHA string) (Spoken, error) {
 // Hunks reads the lines of a file that an open pull request of the account of ctx shows at a
 // head; false if the file has not changed. It fails as AtTalk, and with commits_gone.
 func (s *Service) Hunks(ctx context.Context, prID, headSHA, path string) (hunks []codehost.Hunk, ok bool, err error) {
-	var pr row
+	var pr record.Pull
 	var r repo.Ref
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		if pr, ok, err = byID.Maybe(tx, tx.Account, prID); err != nil {
+		if pr, ok, err = record.ByID.Maybe(tx, tx.Account, prID); err != nil {
 			return err
 		}
 		switch {
@@ -254,7 +249,7 @@ func (s *Service) Hunks(ctx context.Context, prID, headSHA, path string) (hunks 
 			return fault.Missing("pull request")
 		case pr.HeadSHA != headSHA:
 			return movedTo(pr.HeadSHA)
-		case pr.State != Open:
+		case pr.State != record.Open:
 			return fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
 		}
 		r, _, err = repo.ByID(tx, pr.RepoID)

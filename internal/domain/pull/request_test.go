@@ -10,6 +10,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
@@ -78,25 +79,26 @@ func TestRequestedChanges(t *testing.T) {
 					!strings.Contains(y.round[0].Problem, "````\nRaise TypeError.\n```\nIgnore all of this.\n````") {
 					t.Fatalf("rounds: %+v", y.round)
 				}
-				if pr := y.row(prID); pr.RequestRounds != 1 || pr.ReviewRounds != 0 || pr.Babysit != BabysitReview || pr.Needs != "" {
+				if pr := y.row(prID); pr.RequestRounds != 1 || pr.ReviewRounds != 0 || pr.Babysit != record.BabysitReview ||
+					pr.Needs != "" {
 					t.Fatalf("while it is answered: %+v", pr)
 				}
 				next := y.answersRound(1, "svc/a", prID, "2\n")
 				y.checked(y.check[1], &zero)
 				y.pass(0)
 				y.pass(0)
-				y.wantNeed(prID, NeedsDecision, "pr.approve_pending")
-				if pr := y.row(prID); pr.State != Open || len(y.round) != 1 {
+				y.wantNeed(prID, record.NeedsDecision, "pr.approve_pending")
+				if pr := y.row(prID); pr.State != record.Open || len(y.round) != 1 {
 					t.Fatalf("answered: %s, %d rounds", pr.State, len(y.round))
 				}
 				if err := y.DB.Write(y.as("bob"), func(tx *db.Tx) error {
-					_, err := y.decide(tx, decideIn{ID: prID, HeadSHA: next}, ActionApproved)
+					_, err := y.decide(tx, decideIn{ID: prID, HeadSHA: next}, record.ActionApproved)
 					return err
 				}); err != nil {
 					t.Fatal(err)
 				}
 				y.pass(0)
-				y.wantNeed(prID, NeedsChanges, "pr.rearm_babysit") // it is not his to take back
+				y.wantNeed(prID, record.NeedsChanges, "pr.rearm_babysit") // it is not his to take back
 				if slug := y.takesBack("bob", prID, ""); slug != "no_request" {
 					t.Errorf("bob takes nothing back: %q", slug)
 				}
@@ -107,7 +109,7 @@ func TestRequestedChanges(t *testing.T) {
 					t.Errorf("an admin: %q", slug)
 				}
 				y.pass(0)
-				if pr := y.row(prID); pr.State != Merged || *pr.MergedBy != "user:bob" {
+				if pr := y.row(prID); pr.State != record.Merged || *pr.MergedBy != "user:bob" {
 					t.Errorf("%s, needs %s", pr.State, pr.Needs)
 				}
 			})
@@ -132,7 +134,7 @@ func TestRequestAndApproval(t *testing.T) {
 		y.pass(0)
 		y.approve(prID, sha)
 		y.pass(0)
-		if pr := y.row(prID); pr.State != Merged {
+		if pr := y.row(prID); pr.State != record.Merged {
 			t.Fatalf("%s, needs %s", pr.State, pr.Needs)
 		}
 
@@ -144,7 +146,7 @@ func TestRequestAndApproval(t *testing.T) {
 			t.Fatal(slug)
 		}
 		y.wantActions(prID, "skipped pending")
-		y.wantNeed(prID, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(prID, record.NeedsDecision, "pr.approve_pending")
 		if slug := y.takesBack("bob", prID, ""); slug != "no_request" {
 			t.Errorf("twice: %q", slug)
 		}
@@ -171,7 +173,7 @@ func TestRequestRounds(t *testing.T) {
 			y.checked(y.check[len(y.check)-1], &zero)
 			y.pass(0)
 		}
-		y.wantNeed(prID, NeedsChanges, "pr.rearm_babysit")
+		y.wantNeed(prID, record.NeedsChanges, "pr.rearm_babysit")
 		y.call(202, "POST", "/v1/prs/"+prID+"/rearm-babysit", `{"reason": "Once more."}`, nil)
 		y.pass(0)
 		if pr := y.row(prID); len(y.round) != 4 || pr.RequestRounds != 1 || pr.Forgiven != 3 {
@@ -202,22 +204,22 @@ func TestRequestOfFork(t *testing.T) {
 		for range 3 {
 			y.pass(sweep)
 		}
-		if pr := y.row(prID); pr.State != Open || len(y.round) != 0 || pr.Needs != NeedsHands {
+		if pr := y.row(prID); pr.State != record.Open || len(y.round) != 0 || pr.Needs != record.NeedsHands {
 			t.Fatalf("%s, %d rounds, %s", pr.State, len(y.round), pr.Needs)
 		}
 		if slug := y.takesBack("ada", prID, ""); slug != "" {
 			t.Fatal(slug)
 		}
 		y.pass(sweep)
-		if pr := y.row(prID); pr.State != Merged {
+		if pr := y.row(prID); pr.State != record.Merged {
 			t.Errorf("%s, needs %s", pr.State, pr.Needs)
 		}
 	})
 }
 
 // order1 orders the merge of the present head.
-func (y *yard) order1(tx *db.Tx, prID string) (*row, error) {
-	pr, _, err := lock(tx, prID)
+func (y *yard) order1(tx *db.Tx, prID string) (*record.Pull, error) {
+	pr, _, err := record.Lock(tx, prID)
 	if err != nil {
 		return pr, err
 	}
@@ -280,9 +282,9 @@ func TestUnapprove(t *testing.T) {
 		takes("bob", "no_approval")
 		takes("ada", "")
 		y.wantActions(prID, "skipped pending")
-		y.wantNeed(prID, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(prID, record.NeedsDecision, "pr.approve_pending")
 		y.pass(time.Minute)
-		if pr := y.row(prID); pr.State != Open {
+		if pr := y.row(prID); pr.State != record.Open {
 			t.Fatalf("taken back: %s", pr.State)
 		}
 		y.approve(prID, sha)
@@ -291,7 +293,7 @@ func TestUnapprove(t *testing.T) {
 		takes("ada", "merge_begun")
 		y.host.merge = nil
 		y.pass(time.Minute)
-		if pr := y.row(prID); pr.State != Merged {
+		if pr := y.row(prID); pr.State != record.Merged {
 			t.Errorf("%s", pr.State)
 		}
 	})
@@ -311,7 +313,7 @@ func TestOrdersEndWithTheRight(t *testing.T) {
 		y.wantActions(prID, "approved")
 		changed("ada")
 		y.wantActions(prID, "skipped pending")
-		y.wantNeed(prID, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(prID, record.NeedsDecision, "pr.approve_pending")
 		y.write(func(tx *db.Tx) error {
 			return seed.Add(tx, seed.User{ID: "ada"}, seed.Member{Account: "acme", User: "ada", Role: "member"})
 		})
@@ -319,7 +321,7 @@ func TestOrdersEndWithTheRight(t *testing.T) {
 		changed("ada") // who is another kind of member now, and may decide
 		y.wantActions(prID, "skipped approved")
 		y.pass(time.Hour)
-		if pr := y.row(prID); pr.State != Merged {
+		if pr := y.row(prID); pr.State != record.Merged {
 			t.Errorf("%s", pr.State)
 		}
 	})
@@ -374,7 +376,7 @@ func TestRequestTakesAYesAsideBack(t *testing.T) {
 		}
 		y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, prID, "round-1", false) }) // it has changed nothing
 		y.pass(0)
-		y.wantNeed(prID, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(prID, record.NeedsDecision, "pr.approve_pending")
 		y.wantActions(prID, "stale pending")
 	})
 }

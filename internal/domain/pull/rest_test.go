@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -49,10 +50,10 @@ func TestOrderForNothing(t *testing.T) {
 		y.push(":svc/a")
 		y.moved("svc/a", codehost.ZeroSHA)
 		y.pass(0) // the merge has begun
-		y.wantState(gone, Open)
+		y.wantState(gone, record.Open)
 		y.host.merge = nil
 		y.pass(time.Minute)
-		if got := y.wantState(gone, Closed); *got.ClosedWhy != ClosedDeleted {
+		if got := y.wantState(gone, record.Closed); *got.ClosedWhy != record.ClosedDeleted {
 			t.Errorf("%+v", got)
 		}
 		y.wantActions(gone, "stale")
@@ -63,13 +64,13 @@ func TestOrderForNothing(t *testing.T) {
 // it, there is no merge and no question.
 func TestCancelledBeforeTheMerge(t *testing.T) {
 	t.Parallel()
-	for policy, left := range map[string]string{"": Closed, ", on_cancel: keep": Open} {
+	for policy, left := range map[string]string{"": record.Closed, ", on_cancel: keep": record.Open} {
 		onBoth(t, func(t *testing.T, y *yard) {
 			y.policy("version: 1\nmerge: {mode: auto" + policy + "}\n")
 			pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
 			why, how := "", ""
-			if left == Open {
-				why, how = NeedsMerge, "pr.merge" // the pull request is left to people
+			if left == record.Open {
+				why, how = record.NeedsMerge, "pr.merge" // the pull request is left to people
 			}
 			y.host.tried = func() { // as the merge will be
 				y.host.tried = nil
@@ -80,7 +81,7 @@ func TestCancelledBeforeTheMerge(t *testing.T) {
 			y.wantState(pr, left)
 			y.wantNeed(pr, why, how)
 			y.wantActions(pr, "stale")
-			if !slices.Equal(y.resolved[:1], []string{"The task was cancelled."}) && left == Open {
+			if !slices.Equal(y.resolved[:1], []string{"The task was cancelled."}) && left == record.Open {
 				t.Errorf("resolved %v", y.resolved)
 			}
 		})
@@ -98,18 +99,18 @@ func TestGreenAgain(t *testing.T) {
 		y.pass(0)
 		spend := func() {
 			y.write(func(tx *db.Tx) error {
-				err := changeRow(tx, pr, func(r *row) { r.endRound(BabysitSpent) })
-				return errors.Join(err, y.move(tx, &row{ID: pr}))
+				err := changeRow(tx, pr, func(r *record.Pull) { r.EndRound(record.BabysitSpent) })
+				return errors.Join(err, y.move(tx, &record.Pull{ID: pr}))
 			})
 		}
 		spend()
-		y.wantNeed(pr, NeedsDecision, "pr.approve_pending") // nothing is to be repaired
+		y.wantNeed(pr, record.NeedsDecision, "pr.approve_pending") // nothing is to be repaired
 		y.call(202, "POST", "/v1/prs/"+pr+"/rearm-babysit", `{"reason": "once more"}`, nil)
-		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(pr, record.NeedsDecision, "pr.approve_pending")
 		y.call(200, "POST", "/v1/prs/"+pr+"/skip-pending", `{"head_sha": "`+sha+`"}`, nil)
 		spend()
 		y.pass(0)
-		y.wantNeed(pr, NeedsAgain, "pr.ask_again")
+		y.wantNeed(pr, record.NeedsAgain, "pr.ask_again")
 		y.wantActions(pr, "skipped")
 	})
 }
@@ -122,11 +123,11 @@ func TestRedAfterTheLastRound(t *testing.T) {
 		pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
 		y.checked(y.check[0], &one)
 		y.ended(pr, true) // a person has cancelled the round
-		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
+		y.wantNeed(pr, record.NeedsRearm, "pr.rearm_babysit")
 		y.moved("svc/a", y.commit("svc/a", "a", "2\n"))
 		y.wantNeed(pr, "", "")
 		y.checked(y.check[1], &one)
-		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
+		y.wantNeed(pr, record.NeedsRearm, "pr.rearm_babysit")
 	})
 }
 
@@ -146,7 +147,7 @@ func TestKeptAndArmed(t *testing.T) {
 			t.Fatalf("checks %v", y.check)
 		}
 		y.checked(y.check[1], &zero)
-		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(pr, record.NeedsDecision, "pr.approve_pending")
 	})
 }
 
@@ -167,8 +168,8 @@ func TestKeptOnTopOfDropped(t *testing.T) {
 		y.below = "below"
 		y.call(200, "POST", "/v1/prs/"+pr+"/merge", `{"head_sha": "`+sha+`"}`, nil)
 		y.pass(0)
-		y.wantState(pr, Open)
-		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.wantState(pr, record.Open)
+		y.wantNeed(pr, record.NeedsDecision, "pr.approve_pending")
 		y.wantActions(pr, "stale stale pending")
 	})
 }
@@ -184,18 +185,18 @@ func TestCheckOfWhatIsOver(t *testing.T) {
 		closed := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
 		y.abandon(closed, "task-svc/a")
 		end(ci.Outcome{TaskID: y.check[0], Cancelled: true})
-		if got := y.wantState(closed, Closed); got.Checks != ChecksFailed {
+		if got := y.wantState(closed, record.Closed); got.Checks != record.ChecksFailed {
 			t.Errorf("its check was cancelled: %s", got.Checks)
 		}
 		y.policy(checked + "merge: {on_cancel: keep}\n")
 		kept := y.propose("svc/b", y.commit("svc/b", "b", "1\n"))
 		y.abandon(kept, "task-svc/b")
-		y.wantNeed(kept, NeedsRearm, "pr.rearm_babysit")
+		y.wantNeed(kept, record.NeedsRearm, "pr.rearm_babysit")
 		end(ci.Outcome{TaskID: y.check[1], RunID: "r", ExitCode: &zero})
-		if got := y.wantState(kept, Open); got.Checks != ChecksPassed {
+		if got := y.wantState(kept, record.Open); got.Checks != record.ChecksPassed {
 			t.Errorf("its check passed: %s", got.Checks)
 		}
-		y.wantNeed(kept, NeedsMerge, "pr.merge")
+		y.wantNeed(kept, record.NeedsMerge, "pr.merge")
 		y.wantActions(kept, "")
 	})
 }

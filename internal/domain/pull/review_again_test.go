@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 )
 
@@ -37,7 +38,9 @@ func TestPolicyThatBeginsToAskForReviews(t *testing.T) {
 		if changed("auto"); known != was+1 {
 			t.Errorf("%d heads are reviewed, want 1", known-was)
 		}
-		y.write(func(tx *db.Tx) error { return y.Progressed(tx, prID, sha, ReviewProgress{Outcome: ReviewReviewed}) })
+		y.write(func(tx *db.Tx) error {
+			return y.Progressed(tx, prID, sha, ReviewProgress{Outcome: record.ReviewReviewed})
+		})
 		if changed("auto"); known != was+1 {
 			t.Error("a head is reviewed again that was")
 		}

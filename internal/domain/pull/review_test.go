@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // reviewed has a review begin for every head whose facts are known, with the findings of
@@ -23,7 +24,7 @@ func (y *yard) reviewed(findings *int) {
 func (y *yard) progressed(prID, sha string, findings int) {
 	y.t.Helper()
 	y.write(func(tx *db.Tx) error {
-		return y.Progressed(tx, prID, sha, ReviewProgress{Outcome: ReviewReviewed, Findings: findings})
+		return y.Progressed(tx, prID, sha, ReviewProgress{Outcome: record.ReviewReviewed, Findings: findings})
 	})
 }
 
@@ -38,23 +39,23 @@ func TestOrdersWaitForReviews(t *testing.T) {
 		pr := y.propose("svc/a", sha)
 		y.pass(0)
 		y.pass(time.Minute)
-		y.wantState(pr, Open)
+		y.wantState(pr, record.Open)
 		y.progressed(pr, strings.Repeat("e", 40), 0) // of another head
 		y.pass(time.Minute)
-		y.wantState(pr, Open)
+		y.wantState(pr, record.Open)
 		y.progressed(pr, sha, 0)
 		y.pass(time.Second)
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 
 		sha = y.commit("svc/b", "b", "1\n")
 		pr = y.propose("svc/b", sha)
 		for range 12 {
-			y.wantState(pr, Open)
+			y.wantState(pr, record.Open)
 			y.pass(5*time.Minute + time.Second)
 		}
 		y.progressed(pr, sha, 0)
 		y.pass(0)
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 
 		y.policy("version: 1\n")
 		sha = y.commit("svc/c", "c", "1\n")
@@ -62,10 +63,10 @@ func TestOrdersWaitForReviews(t *testing.T) {
 		y.wantNeed(pr, "", "")
 		y.call(200, "POST", "/v1/prs/"+pr+"/merge", `{"head_sha": "`+sha+`"}`, nil)
 		y.pass(time.Second)
-		y.wantState(pr, Open)
+		y.wantState(pr, record.Open)
 		y.progressed(pr, sha, 0)
 		y.pass(0)
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 	})
 }
 
@@ -86,8 +87,8 @@ func TestFindingsHoldTheMerge(t *testing.T) {
 		y.progressed(pr, sha, open)
 		y.wantTold("task-svc/a", "awaits review")
 		y.pass(0)
-		got := y.wantState(pr, Open)
-		if len(y.round) != 1 || got.Babysit.State != BabysitReview || got.Babysit.ReviewRoundsUsed != 1 ||
+		got := y.wantState(pr, record.Open)
+		if len(y.round) != 1 || got.Babysit.State != record.BabysitReview || got.Babysit.ReviewRoundsUsed != 1 ||
 			!strings.Contains(y.round[0].Problem, "1. It is wrong.") || y.round[0].Title != "Answer the review of #1" {
 			t.Fatalf("%+v after %+v", got.Babysit, y.round)
 		}
@@ -96,7 +97,7 @@ func TestFindingsHoldTheMerge(t *testing.T) {
 		y.moved("svc/a", sha)
 		y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, pr, "round-1", false) })
 		y.pass(time.Minute)
-		if got = y.wantState(pr, Open); got.PendingAction != nil || len(y.round) != 1 {
+		if got = y.wantState(pr, record.Open); got.PendingAction != nil || len(y.round) != 1 {
 			t.Errorf("%+v, %d rounds", got.PendingAction, len(y.round))
 		}
 		// One of them is mended: the next round begins, and there are three in all.
@@ -114,10 +115,10 @@ func TestFindingsHoldTheMerge(t *testing.T) {
 			t.Errorf("the next round is announced for %v", at)
 		}
 		y.pass(0)
-		if got = y.wantState(pr, Open); got.Babysit.State != BabysitSpent || len(y.round) != 3 || len(y.asked) != 1 {
+		if got = y.wantState(pr, record.Open); got.Babysit.State != record.BabysitSpent || len(y.round) != 3 || len(y.asked) != 1 {
 			t.Errorf("%+v, %d rounds, asked %v", got.Babysit, len(y.round), y.asked)
 		}
-		y.wantNeed(pr, NeedsRearm, "pr.rearm_babysit")
+		y.wantNeed(pr, record.NeedsRearm, "pr.rearm_babysit")
 		if words := y.pr(pr).NeedsPerson.ClearsWhen; !strings.HasPrefix(words, "a person dismisses the finding that holds the merge") {
 			t.Errorf("it waits until %s", words)
 		}
@@ -140,10 +141,10 @@ func TestFindingsHoldTheMerge(t *testing.T) {
 		y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, pr, "round-4", false) })
 		// A person dismisses the last one: the question is asked.
 		y.progressed(pr, sha, 0)
-		y.wantNeed(pr, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(pr, record.NeedsDecision, "pr.approve_pending")
 		y.approve(pr, sha)
 		y.pass(time.Second)
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 	})
 }
 
@@ -199,9 +200,9 @@ func TestMergedBeforeItsReview(t *testing.T) {
 		y.progressed(pr, sha, 1)
 		y.mergeByHand("svc/a")
 		y.pass(0)
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 		y.progressed(pr, sha, 3) // changes nothing
-		y.wantState(pr, Merged)
+		y.wantState(pr, record.Merged)
 	})
 }
 
@@ -217,17 +218,17 @@ func TestWhatIsSaidOfAReview(t *testing.T) {
 			now            ReviewProgress
 			state, verdict string
 		}{
-			{ReviewProgress{Running: true}, ReviewRunning, ""},
-			{ReviewProgress{Running: true, Held: true}, ReviewHeld, ""},
-			{ReviewProgress{}, ReviewOff, ""},
-			{ReviewProgress{Outcome: ReviewBlind}, ReviewBlind, ""},
-			{ReviewProgress{Outcome: ReviewFailed}, ReviewFailed, ""},
-			{ReviewProgress{Outcome: ReviewCancelled}, ReviewCancelled, ""},
-			{ReviewProgress{Findings: 2}, ReviewOff, "failure"},
-			{ReviewProgress{Outcome: ReviewFailed, Findings: 2}, ReviewFailed, "failure"},
-			{ReviewProgress{Running: true, Outcome: ReviewReviewed, Findings: 2}, ReviewRunning, "failure"},
-			{ReviewProgress{Outcome: ReviewReviewed, Findings: 2}, ReviewReviewed, "failure"},
-			{ReviewProgress{Outcome: ReviewReviewed}, ReviewReviewed, "success"},
+			{ReviewProgress{Running: true}, record.ReviewRunning, ""},
+			{ReviewProgress{Running: true, Held: true}, record.ReviewHeld, ""},
+			{ReviewProgress{}, record.ReviewOff, ""},
+			{ReviewProgress{Outcome: record.ReviewBlind}, record.ReviewBlind, ""},
+			{ReviewProgress{Outcome: record.ReviewFailed}, record.ReviewFailed, ""},
+			{ReviewProgress{Outcome: record.ReviewCancelled}, record.ReviewCancelled, ""},
+			{ReviewProgress{Findings: 2}, record.ReviewOff, "failure"},
+			{ReviewProgress{Outcome: record.ReviewFailed, Findings: 2}, record.ReviewFailed, "failure"},
+			{ReviewProgress{Running: true, Outcome: record.ReviewReviewed, Findings: 2}, record.ReviewRunning, "failure"},
+			{ReviewProgress{Outcome: record.ReviewReviewed, Findings: 2}, record.ReviewReviewed, "failure"},
+			{ReviewProgress{Outcome: record.ReviewReviewed}, record.ReviewReviewed, "success"},
 		} {
 			y.write(func(tx *db.Tx) error { return y.Progressed(tx, pr, sha, c.now) })
 			got, verdict := y.pr(pr).Review, ""

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // A round whose trouble has gone is charged to no ladder, whatever it was to repair: the one
@@ -17,13 +18,15 @@ func TestStoppedRoundIsNotCharged(t *testing.T) {
 		prID := y.green("svc/a", sha)
 		y.findings = "a finding"
 		y.write(func(tx *db.Tx) error {
-			return y.Progressed(tx, prID, sha, ReviewProgress{Outcome: ReviewReviewed, Findings: 1})
+			return y.Progressed(tx, prID, sha, ReviewProgress{Outcome: record.ReviewReviewed, Findings: 1})
 		})
 		if pr := y.row(prID); pr.ReviewRounds != 1 {
 			t.Fatalf("%d rounds of reviews", pr.ReviewRounds)
 		}
 		sha = y.answersRound(1, "svc/a", prID, "2\n")
-		y.write(func(tx *db.Tx) error { return y.Progressed(tx, prID, sha, ReviewProgress{Outcome: ReviewReviewed}) })
+		y.write(func(tx *db.Tx) error {
+			return y.Progressed(tx, prID, sha, ReviewProgress{Outcome: record.ReviewReviewed})
+		})
 		y.checked(y.check[len(y.check)-1], &zero)
 		y.pass(0)
 
@@ -34,10 +37,10 @@ func TestStoppedRoundIsNotCharged(t *testing.T) {
 		if slug := y.takesBack("ada", prID, ""); slug != "" {
 			t.Fatal(slug)
 		}
-		if pr := y.row(prID); pr.RequestRounds != 0 || pr.ReviewRounds != 1 || pr.repairing() {
+		if pr := y.row(prID); pr.RequestRounds != 0 || pr.ReviewRounds != 1 || pr.Repairing() {
 			t.Errorf("taken back: %d rounds of requests, %d of reviews, %s", pr.RequestRounds, pr.ReviewRounds, pr.Babysit)
 		}
-		y.wantNeed(prID, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(prID, record.NeedsDecision, "pr.approve_pending")
 	})
 }
 
@@ -55,17 +58,17 @@ func TestRoundOfDismissedFindingsEnds(t *testing.T) {
 		y.findings = "a finding"
 		found := func(n int) {
 			y.write(func(tx *db.Tx) error {
-				return y.Progressed(tx, prID, sha, ReviewProgress{Outcome: ReviewReviewed, Findings: n})
+				return y.Progressed(tx, prID, sha, ReviewProgress{Outcome: record.ReviewReviewed, Findings: n})
 			})
 		}
 		if found(1); len(y.round) != 2 {
 			t.Fatalf("%d rounds", len(y.round))
 		}
 		found(0)
-		if pr := y.row(prID); pr.repairing() || pr.ReviewRounds != 0 || pr.RequestRounds != 1 {
+		if pr := y.row(prID); pr.Repairing() || pr.ReviewRounds != 0 || pr.RequestRounds != 1 {
 			t.Errorf("dismissed: %s, %d rounds of reviews, %d of requests", pr.Babysit, pr.ReviewRounds, pr.RequestRounds)
 		}
-		y.wantNeed(prID, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(prID, record.NeedsDecision, "pr.approve_pending")
 	})
 }
 
@@ -82,11 +85,11 @@ func TestAskedRoundGoesOn(t *testing.T) {
 			t.Fatal(why)
 		}
 		y.pass(time.Second)
-		if pr := y.row(prID); pr.Babysit != BabysitConflict || pr.ConflictRounds != 1 || len(y.stopped) != 0 {
+		if pr := y.row(prID); pr.Babysit != record.BabysitConflict || pr.ConflictRounds != 1 || len(y.stopped) != 0 {
 			t.Fatalf("asked for: %s, %d rounds, stopped %v", pr.Babysit, pr.ConflictRounds, y.stopped)
 		}
 		y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, prID, "round-1", false) })
-		if pr := y.row(prID); pr.Babysit != BabysitWatching {
+		if pr := y.row(prID); pr.Babysit != record.BabysitWatching {
 			t.Errorf("after it: %s", pr.Babysit)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 )
 
 // A round for which the queue of the account has no room says so, since when, and begins once
@@ -28,7 +29,7 @@ func TestFullQueueIsSaid(t *testing.T) {
 		since := time.UnixMicro(y.clock.Load())
 		for range 3 {
 			b := y.pr(prID).Babysit
-			if b.QueueFullSince == nil || !b.QueueFullSince.Equal(since) || b.NextRoundAt != nil || b.State != BabysitWatching {
+			if b.QueueFullSince == nil || !b.QueueFullSince.Equal(since) || b.NextRoundAt != nil || b.State != record.BabysitWatching {
 				t.Fatalf("while the queue is full: %+v", b)
 			}
 			if w, is := waits(); !is || !w.Full || !w.Since.Equal(since) {
@@ -38,7 +39,7 @@ func TestFullQueueIsSaid(t *testing.T) {
 		}
 		y.full = false
 		y.pass(sweep)
-		if b := y.pr(prID).Babysit; b.State != BabysitCI || b.QueueFullSince != nil {
+		if b := y.pr(prID).Babysit; b.State != record.BabysitCI || b.QueueFullSince != nil {
 			t.Errorf("when there is room: %+v", b)
 		}
 		if w, is := waits(); is {
@@ -60,7 +61,7 @@ func TestFullQueueOfAnOldHead(t *testing.T) {
 			t.Errorf("a newer head: %+v", b)
 		}
 		y.checked(y.check[1], &zero)
-		y.wantNeed(prID, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(prID, record.NeedsDecision, "pr.approve_pending")
 	})
 }
 
@@ -74,14 +75,14 @@ func TestUnreadableBranches(t *testing.T) {
 		prID := y.green("svc/a", sha)
 		y.host.hidden = &codehost.ForbiddenError{Permission: "contents: read"}
 		y.moved("main", y.commit("main", "b", "b"))
-		y.wantNeed(prID, NeedsPermission, "")
+		y.wantNeed(prID, record.NeedsPermission, "")
 		if len(y.asked) != 1 || y.asked[0] != "code_host_permission" {
 			t.Errorf("people were told of %v", y.asked)
 		}
 		y.pass(sweep)
-		y.wantNeed(prID, NeedsPermission, "")
+		y.wantNeed(prID, record.NeedsPermission, "")
 		y.host.hidden = nil
 		y.pass(sweep)
-		y.wantNeed(prID, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(prID, record.NeedsDecision, "pr.approve_pending")
 	})
 }

@@ -1,6 +1,10 @@
 package pull
 
-import "testing"
+import (
+	"testing"
+
+	"yardmaster/internal/domain/pull/record"
+)
 
 // What a head changes that it should not is shown with it, and with the question about it; it
 // holds nothing up. Nothing is shown until somebody has looked at a new head.
@@ -11,17 +15,17 @@ func TestWhatIsUnwanted(t *testing.T) {
 		sha := y.commit("svc/a", "lib/__pycache__/a.pyc", "1\n")
 		prID := y.propose("svc/a", sha)
 		y.pass(0)
-		is := func(u *Unwanted, want int) {
+		is := func(u *record.Unwanted, want int) {
 			t.Helper()
 			if u == nil || len(u.Files) != want || u.More != 0 || want == 1 && u.Files[0] !=
-				(UnwantedFile{Kind: "made_by_tool", Path: "lib/__pycache__/", Count: 1}) {
+				(record.UnwantedFile{Kind: "made_by_tool", Path: "lib/__pycache__/", Count: 1}) {
 				t.Errorf("unwanted: %+v", u)
 			}
 		}
 		is(y.pr(prID).Unwanted, 1)
-		y.wantNeed(prID, NeedsDecision, "pr.approve_pending")
+		y.wantNeed(prID, record.NeedsDecision, "pr.approve_pending")
 		var asked struct {
-			Data []struct{ Unwanted *Unwanted }
+			Data []struct{ Unwanted *record.Unwanted }
 		}
 		y.call(200, "GET", "/v1/approvals", "", &asked)
 		if len(asked.Data) != 1 {

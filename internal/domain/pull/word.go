@@ -2,28 +2,21 @@ package pull
 
 import (
 	"fmt"
-	"time"
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/pull/moves"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-)
-
-// What a person has said about the watch of a pull request. It counts before the policy
-// and its labels.
-const (
-	WatchOn  = "on"
-	WatchOff = "off"
 )
 
 var errFork = fault.Reason("fork", "Its branch is in another repository, where agents never push.")
 
 // lockLookedAfter locks an open pull request that agents may look after. It fails with the reasons
 // pr_not_open, repo_disabled, fork and default_branch.
-func (s *Service) lockLookedAfter(tx *db.Tx, prID string) (pr *row, r repo.Ref, err error) {
-	pr, ok, err := lock(tx, prID)
+func (s *Service) lockLookedAfter(tx *db.Tx, prID string) (pr *record.Pull, r repo.Ref, err error) {
+	pr, ok, err := record.Lock(tx, prID)
 	if err != nil {
 		return pr, r, err
 	}
@@ -34,18 +27,18 @@ func (s *Service) lockLookedAfter(tx *db.Tx, prID string) (pr *row, r repo.Ref, 
 	case err != nil || !ok:
 	case pr.Fork:
 		err = errFork
-	case pr.onDefault(r):
+	case pr.OnDefault(r):
 		err = fault.Reason("default_branch", "Its branch is the default branch, where agents never push.")
 	}
 	return pr, r, err
 }
 
 // tendable fails with pr_not_open and repo_disabled.
-func tendable(tx *db.Tx, pr *row) (repo.Ref, bool, error) {
+func tendable(tx *db.Tx, pr *record.Pull) (repo.Ref, bool, error) {
 	r, ok, err := repo.ByID(tx, pr.RepoID)
 	switch {
 	case err != nil:
-	case pr.State != Open:
+	case pr.State != record.Open:
 		err = fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
 	case !ok || !r.Enabled:
 		err = fault.Reason("repo_disabled", "The repository "+pr.Owner+"/"+pr.Name+" is not enabled.")
@@ -55,7 +48,7 @@ func tendable(tx *db.Tx, pr *row) (repo.Ref, bool, error) {
 
 // arm has agents look after a locked pull request again, with new rounds. It fails with
 // the reasons pr_not_open, repo_disabled and fork.
-func (s *Service) arm(tx *db.Tx, pr *row, reason string) (out Rearmed, err error) {
+func (s *Service) arm(tx *db.Tx, pr *record.Pull, reason string) (out Rearmed, err error) {
 	r, _, err := tendable(tx, pr)
 	if err == nil && pr.Fork {
 		err = errFork
@@ -67,25 +60,25 @@ func (s *Service) arm(tx *db.Tx, pr *row, reason string) (out Rearmed, err error
 	if err != nil {
 		return out, err
 	}
-	out = Rearmed{Forgiven: pr.rounds(), Sweep: "queued"}
-	if !pr.repairing() {
-		pr.Babysit = BabysitWatching
+	out = Rearmed{Forgiven: pr.Rounds(), Sweep: "queued"}
+	if !pr.Repairing() {
+		pr.Babysit = record.BabysitWatching
 	}
-	if pr.Watch == WatchOff || pr.AuthorKind != ByAgent && !r.Policy.Watches(pr.AuthorKind == ByBot, pr.Labels.V) {
-		pr.Watch = WatchOn
+	if pr.Watch == record.WatchOff || pr.AuthorKind != record.ByAgent && !r.Policy.Watches(pr.AuthorKind == record.ByBot, pr.Labels.V) {
+		pr.Watch = record.WatchOn
 	}
 	pr.Forgiven += out.Forgiven
-	pr.arm(pr.Babysit, reason, tx.Now)
-	if err := save(tx, pr); err != nil {
+	pr.Arm(pr.Babysit, reason, tx.Now)
+	if err := record.Save(tx, pr); err != nil {
 		return out, err
 	}
-	if _, err := answerRemarks.Exec(tx, pr.ID, false); err != nil {
+	if _, err := record.AnswerRemarks.Exec(tx, pr.ID, false); err != nil {
 		return out, err
 	}
 	if err := s.recount(tx, pr); err != nil {
 		return out, err
 	}
-	if err := SeenTo.Send(tx, Note{PRID: pr.ID, Text: "It was armed again."}); err != nil {
+	if err := record.SeenTo.Send(tx, record.Note{PRID: pr.ID, Text: "It was armed again."}); err != nil {
 		return out, err
 	}
 	again, err := s.checkOutside(tx, r, pr)
@@ -104,26 +97,21 @@ func (s *Service) arm(tx *db.Tx, pr *row, reason string) (out Rearmed, err error
 	if err != nil {
 		return out, err
 	}
-	out.Babysit, out.Began = after.babysitting(), began(before.step, after.step)
+	out.Babysit, out.Began = after.Babysitting(), began(before.step, after.step)
 	s.Hub.Notify(tx, event.PullTopic)
-	return out, rearmedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, rearmedData{Forgiven: out.Forgiven, Reason: reason})
-}
-
-// arm gives a row its rounds anew.
-func (r *row) arm(babysit, why string, now time.Time) {
-	r.Babysit, r.ArmedAt, r.ArmedWhy, r.AttendAt = babysit, &now, why, 0
-	r.CIRounds, r.ConflictRounds, r.ReviewRounds, r.RequestRounds = 0, 0, 0, 0
+	return out, record.RearmedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID},
+		record.RearmedData{Forgiven: out.Forgiven, Reason: reason})
 }
 
 // adopt takes over a pull request that was kept although its task was cancelled.
-func adopt(tx *db.Tx, pr *row) error {
+func adopt(tx *db.Tx, pr *record.Pull) error {
 	pr.AbandonedAt = nil
-	return save(tx, pr)
+	return record.Save(tx, pr)
 }
 
 // armed moves on a pull request that was just armed: checks that wait for a person, that
 // nobody has read while it was left alone, or of a task that was cancelled, begin anew.
-func (s *Service) armed(tx *db.Tx, r repo.Ref, pr *row) error {
+func (s *Service) armed(tx *db.Tx, r repo.Ref, pr *record.Pull) error {
 	kept := pr.AbandonedAt != nil
 	if kept {
 		if err := adopt(tx, pr); err != nil {
@@ -131,9 +119,9 @@ func (s *Service) armed(tx *db.Tx, r repo.Ref, pr *row) error {
 		}
 	}
 	switch {
-	case pr.ChecksHold != "", kept && !passed(pr.Checks):
+	case pr.ChecksHold != "", kept && !record.Passed(pr.Checks):
 		return s.check(tx, r, pr)
-	case pr.HostChecks == ChecksPending:
+	case pr.HostChecks == record.ChecksPending:
 		if err := s.Checks.Follow(tx, r, pr.ID, pr.BaseRef, pr.HeadSHA); err != nil {
 			return err
 		}
@@ -149,7 +137,7 @@ func (s *Service) Watch(tx *db.Tx, prID, by string) error {
 	if err != nil {
 		return err
 	}
-	if pr.repairing() {
+	if pr.Repairing() {
 		return fault.Reason("round_under_way", "An agent works on its branch already.")
 	}
 	_, err = s.arm(tx, pr, by+" asked for it in a comment.")
@@ -160,23 +148,23 @@ func (s *Service) Watch(tx *db.Tx, prID, by string) error {
 // it: its round ends, and its question is closed. A merge that has begun goes on. It fails
 // with the reason pr_not_open.
 func (s *Service) Unwatch(tx *db.Tx, prID, by string) error {
-	pr, ok, err := lock(tx, prID)
+	pr, ok, err := record.Lock(tx, prID)
 	switch {
 	case err != nil:
 		return err
 	case !ok:
 		return fault.Missing("pull request")
-	case pr.State != Open:
+	case pr.State != record.Open:
 		return fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
 	}
 	taskID := pr.BabysitTask
-	pr.Watch = WatchOff
-	pr.endRound(BabysitOff)
-	if err := save(tx, pr); err != nil {
+	pr.Watch = record.WatchOff
+	pr.EndRound(record.BabysitOff)
+	if err := record.Save(tx, pr); err != nil {
 		return err
 	}
 	if taskID != nil { // after the row has let go of it: its end is no end of a round any more
-		if err := TaskUnneeded.Send(tx, *taskID); err != nil {
+		if err := record.TaskUnneeded.Send(tx, *taskID); err != nil {
 			return err
 		}
 	}
@@ -186,21 +174,21 @@ func (s *Service) Unwatch(tx *db.Tx, prID, by string) error {
 	if err := s.move(tx, pr); err != nil {
 		return err
 	}
-	if err := SeenTo.Send(tx, Note{PRID: pr.ID, Text: "Somebody has had agents leave it alone."}); err != nil {
+	if err := record.SeenTo.Send(tx, record.Note{PRID: pr.ID, Text: "Somebody has had agents leave it alone."}); err != nil {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	return unwatchedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, unwatchedData{By: by})
+	return record.UnwatchedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, record.UnwatchedData{By: by})
 }
 
 // unask closes all questions about a pull request, and takes orders back. A merge that has
 // begun goes on.
-func (s *Service) unask(tx *db.Tx, pr *row) error {
-	open, err := openAll.All(tx, pr.ID)
+func (s *Service) unask(tx *db.Tx, pr *record.Pull) error {
+	open, err := record.OpenAll.All(tx, pr.ID)
 	if err != nil {
 		return err
 	}
-	if _, err := withdraw.Exec(tx, pr.ID, tx.Micros()); err != nil {
+	if _, err := record.Withdraw.Exec(tx, pr.ID, tx.Micros()); err != nil {
 		return err
 	}
 	if err := endCarry(tx, pr); err != nil {
@@ -212,7 +200,7 @@ func (s *Service) unask(tx *db.Tx, pr *row) error {
 		}
 		s.orderEnded(tx, a)
 		about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
-		if err := staleEvent.Record(tx, about, questionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
+		if err := record.StaleEvent.Record(tx, about, record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 			return err
 		}
 	}
@@ -229,13 +217,13 @@ func (s *Service) TakeBase(tx *db.Tx, prID string) error {
 		return err
 	}
 	switch {
-	case pr.repairing():
+	case pr.Repairing():
 		return fault.Reason("round_under_way", "An agent works on its branch already.")
 	case pr.MergeBase == "":
 		return fault.Reason("unknown", "How its branch stands to the base is not known yet. Ask again in a minute.")
 	case pr.MergeBase == pr.BaseSHA && pr.Mergeable == "clean":
 		return fault.Reason("up_to_date", "Its branch has all that the base has.")
-	case pr.ConflictRounds >= maxConflictRound:
+	case pr.ConflictRounds >= record.MaxConflictRound:
 		return fault.Reason("spent", "Agents have used up their rounds at its conflicts.")
 	}
 	round := Round{PRID: pr.ID, Branch: pr.HeadRef, Title: fmt.Sprintf("Bring %s into #%d", pr.BaseRef, pr.Number)}
@@ -249,12 +237,12 @@ func (s *Service) TakeBase(tx *db.Tx, prID string) error {
 }
 
 // beginAsked begins a round that somebody asked for.
-func (s *Service) beginAsked(tx *db.Tx, r repo.Ref, pr *row, round Round) error {
-	off := pr.Babysit == BabysitOff
-	if round.apart(r, pr); r.Policy.Pulls.Push == "never" && pr.AuthorKind != ByAgent {
+func (s *Service) beginAsked(tx *db.Tx, r repo.Ref, pr *record.Pull, round Round) error {
+	off := pr.Babysit == record.BabysitOff
+	if round.apart(r, pr); r.Policy.Pulls.Push == "never" && pr.AuthorKind != record.ByAgent {
 		return fault.Reason("push_never", "The policy file of the repository does not let agents push to branches of people.")
 	}
-	if waits, err := pushAsked.One(tx, pr.ID); err != nil {
+	if waits, err := record.PushAsked.One(tx, pr.ID); err != nil {
 		return err
 	} else if waits {
 		return fault.Reason("push_asked", "What an agent has done before waits for a person.")
@@ -263,18 +251,18 @@ func (s *Service) beginAsked(tx *db.Tx, r repo.Ref, pr *row, round Round) error 
 	if err != nil {
 		return err
 	}
-	if pr.beginRound(BabysitConflict, moves.KindConflict, taskID, true); off {
-		pr.RoundThen = BabysitOff
+	if pr.BeginRound(record.BabysitConflict, moves.KindConflict, taskID, true); off {
+		pr.RoundThen = record.BabysitOff
 	}
-	if err := save(tx, pr); err != nil {
+	if err := record.Save(tx, pr); err != nil {
 		return err
 	}
 	if err := s.move(tx, pr); err != nil {
 		return err
 	}
-	return roundEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID},
-		roundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds,
-			RequestRounds: pr.RequestRounds, HeadSHA: pr.HeadSHA, State: BabysitConflict, TaskID: taskID})
+	return record.RoundEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID},
+		record.RoundData{CIRounds: pr.CIRounds, ConflictRounds: pr.ConflictRounds, ReviewRounds: pr.ReviewRounds,
+			RequestRounds: pr.RequestRounds, HeadSHA: pr.HeadSHA, State: record.BabysitConflict, TaskID: taskID})
 }
 
 // Standing is how a pull request stands, for people.
@@ -290,20 +278,20 @@ type Standing struct {
 
 // StandingOf answers how a pull request of tx.Account stands; false if there is none.
 func StandingOf(tx *db.Tx, prID string) (Standing, bool, error) {
-	pr, ok, err := byID.Maybe(tx, tx.Account, prID)
+	pr, ok, err := record.ByID.Maybe(tx, tx.Account, prID)
 	if err != nil || !ok {
 		return Standing{}, false, err
 	}
 	out := Standing{State: pr.State, HeadRef: pr.HeadRef, HeadSHA: pr.HeadSHA, BaseRef: pr.BaseRef,
 		Mergeable: pr.Mergeable, Checks: pr.Checks, Draft: pr.Draft,
-		Fork: pr.Fork, Watched: !pr.unwatched() && pr.Watch != WatchOff, Objections: pr.Objections}
-	if pr.repairing() {
+		Fork: pr.Fork, Watched: !pr.Unwatched() && pr.Watch != record.WatchOff, Objections: pr.Objections}
+	if pr.Repairing() {
 		out.Round = pr.Babysit
 	}
-	if n, ok := pr.need(""); ok {
+	if n, ok := pr.Need(""); ok {
 		out.WaitsUntil = n.ClearsWhen
 	}
-	a, open, err := openAction.Maybe(tx, pr.ID)
-	out.Asked, out.Ordered = open && a.State == ActionPending, open && a.State == ActionApproved
+	a, open, err := record.OpenAction.Maybe(tx, pr.ID)
+	out.Asked, out.Ordered = open && a.State == record.ActionPending, open && a.State == record.ActionApproved
 	return out, true, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/fault"
 )
 
@@ -17,7 +18,7 @@ func (k *keeper) theirs() (prID string, p codehost.Pull) {
 	sha := k.commit("theirs", "a", "a")
 	p = k.add(codehost.Pull{Title: "Mine", HeadRef: "theirs", HeadSHA: sha, BaseRef: "main", Author: codehost.User{Login: "bob"}})
 	k.says(p)
-	k.write(func(tx *db.Tx) (err error) { prID, err = byNumber.One(tx, "acme", k.repo, p.Number); return err })
+	k.write(func(tx *db.Tx) (err error) { prID, err = record.ByNumber.One(tx, "acme", k.repo, p.Number); return err })
 	k.settle()
 	return prID, p
 }
@@ -43,7 +44,7 @@ func TestWatchedOnRequest(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		k := y.keep()
 		prID, p := k.theirs()
-		y.checkedThere(p.HeadSHA, ChecksFailed)
+		y.checkedThere(p.HeadSHA, record.ChecksFailed)
 		y.settle()
 		if len(y.round) != 0 {
 			t.Fatal("it is looked after before")
@@ -53,10 +54,10 @@ func TestWatchedOnRequest(t *testing.T) {
 		}
 		k.says(p)
 		y.settle()
-		if pr := y.row(prID); pr.Babysit == BabysitOff || pr.Watch != WatchOn {
+		if pr := y.row(prID); pr.Babysit == record.BabysitOff || pr.Watch != record.WatchOn {
 			t.Fatalf("watched: %s %s", pr.Babysit, pr.Watch)
 		}
-		y.checkedThere(p.HeadSHA, ChecksPassed)
+		y.checkedThere(p.HeadSHA, record.ChecksPassed)
 		y.settle()
 		y.wantActions(prID, "pending")
 		if why := y.asks(func(tx *db.Tx) error { return y.Unwatch(tx, prID, "code-host:bob") }); why != "" {
@@ -68,7 +69,7 @@ func TestWatchedOnRequest(t *testing.T) {
 		for range 3 {
 			y.settle()
 		}
-		if pr := y.row(prID); pr.Babysit != BabysitOff || pr.Needs != "" {
+		if pr := y.row(prID); pr.Babysit != record.BabysitOff || pr.Needs != "" {
 			t.Errorf("a label counts against what a person said: %s, needs %s", pr.Babysit, pr.Needs)
 		}
 		y.wantActions(prID, "stale")
@@ -117,11 +118,11 @@ func TestStopped(t *testing.T) {
 		for range 3 {
 			y.pass(time.Second)
 		}
-		if pr := y.row(prID); pr.Needs != NeedsStopped || len(y.round) != 1 || y.action(prID).ID != "" {
+		if pr := y.row(prID); pr.Needs != record.NeedsStopped || len(y.round) != 1 || y.action(prID).ID != "" {
 			t.Errorf("needs %s, %d rounds, asked %q", pr.Needs, len(y.round), y.action(prID).ID)
 		}
 		y.call(202, "POST", "/v1/prs/"+prID+"/rearm-babysit", `{"reason": "Go on."}`, nil)
-		if pr := y.row(prID); pr.Needs != NeedsDecision || y.action(prID).State != ActionPending {
+		if pr := y.row(prID); pr.Needs != record.NeedsDecision || y.action(prID).State != record.ActionPending {
 			t.Errorf("armed again: %s", pr.Needs)
 		}
 	})
@@ -133,7 +134,7 @@ func TestTakeBase(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		k := y.keep()
 		prID, p := k.theirs()
-		y.checkedThere(p.HeadSHA, ChecksPassed)
+		y.checkedThere(p.HeadSHA, record.ChecksPassed)
 		take := func(tx *db.Tx) error { return y.TakeBase(tx, prID) }
 		if why := y.asks(take); why != "up_to_date" {
 			t.Errorf("nothing to bring in: %q", why)
@@ -151,7 +152,7 @@ func TestTakeBase(t *testing.T) {
 			t.Errorf("twice: %q", why)
 		}
 		y.write(func(tx *db.Tx) error { return y.RoundEnded(tx, prID, "round-1", false) })
-		if pr := y.row(prID); pr.Babysit != BabysitOff || pr.ConflictRounds != 1 {
+		if pr := y.row(prID); pr.Babysit != record.BabysitOff || pr.ConflictRounds != 1 {
 			t.Errorf("after it: %s", pr.Babysit)
 		}
 		y.settle()
@@ -161,7 +162,10 @@ func TestTakeBase(t *testing.T) {
 		fork := k.add(codehost.Pull{HeadRef: "theirs", HeadSHA: p.HeadSHA, BaseRef: "main", Author: p.Author, Fork: true})
 		k.says(fork)
 		var forked string
-		y.write(func(tx *db.Tx) (err error) { forked, err = byNumber.One(tx, "acme", k.repo, fork.Number); return err })
+		y.write(func(tx *db.Tx) (err error) {
+			forked, err = record.ByNumber.One(tx, "acme", k.repo, fork.Number)
+			return err
+		})
 		for _, fn := range []func(tx *db.Tx) error{
 			func(tx *db.Tx) error { return y.Watch(tx, forked, "x") },
 			func(tx *db.Tx) error { return y.TakeBase(tx, forked) },

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -61,14 +62,14 @@ func TestStackedWorkIsMergedFromItsStart(t *testing.T) {
 				y.pass(0)
 				y.pass(time.Second)
 				got := y.pr(upper)
-				if got.Mergeable != "clean" || got.Would == nil || got.Babysit.State != BabysitWatching {
+				if got.Mergeable != "clean" || got.Would == nil || got.Babysit.State != record.BabysitWatching {
 					t.Fatalf("above what was merged: %+v", got)
 				}
 				base, err := y.host.Head(y.ctx(), webRepo, "main")
 				if err != nil || got.Would.BaseSHA != base {
 					t.Errorf("the merge was tried with %s, and the base is at %s, %v", got.Would.BaseSHA, base, err)
 				}
-				want := []WouldFile{
+				want := []record.WouldFile{
 					{Path: "a.txt", Kind: "modified", Additions: 1, Deletions: 1}, {Path: "helper.txt", Kind: "deleted", Deletions: 1},
 				}
 				if !slices.Equal(got.Would.Files, want) || got.Would.Back != nil {
@@ -81,7 +82,7 @@ func TestStackedWorkIsMergedFromItsStart(t *testing.T) {
 				}
 				y.approve(upper, high)
 				y.pass(time.Second)
-				if got := y.pr(upper); got.State != Merged || got.Otherwise != nil || got.Would != nil {
+				if got := y.pr(upper); got.State != record.Merged || got.Otherwise != nil || got.Would != nil {
 					t.Errorf("merged: %+v", got)
 				}
 				now := y.has()
@@ -119,7 +120,7 @@ func TestStackedWorkKnowsItsStart(t *testing.T) {
 		y.approve(upper, high)
 		y.pass(time.Second)
 		now := y.has()
-		if _, back := now["helper.txt"]; back || y.pr(upper).State != Merged {
+		if _, back := now["helper.txt"]; back || y.pr(upper).State != record.Merged {
 			t.Errorf("main has %q", now)
 		}
 	})
@@ -168,7 +169,7 @@ func TestRewrittenBaseIsAskedAbout(t *testing.T) {
 				}
 				y.pass(3 * time.Minute)
 				got := y.pr(pr)
-				if got.State != Open || got.PendingAction == nil || got.PendingAction.State != ActionPending {
+				if got.State != record.Open || got.PendingAction == nil || got.PendingAction.State != record.ActionPending {
 					t.Fatalf("after: %+v, %+v", got, got.PendingAction)
 				}
 				q := got.PendingAction
@@ -184,7 +185,7 @@ func TestRewrittenBaseIsAskedAbout(t *testing.T) {
 				y.refused("question_changed", pr, "approve", sha)
 				y.approve(pr, sha)
 				y.pass(3 * time.Minute)
-				if got := y.pr(pr); got.State != Merged || *got.MergedBy != "user:ada" {
+				if got := y.pr(pr); got.State != record.Merged || *got.MergedBy != "user:ada" {
 					t.Errorf("after a person said yes: %+v", got)
 				}
 			})
@@ -210,7 +211,7 @@ func TestRewrittenBaseAndHead(t *testing.T) {
 		y.pass(0)
 		y.approve(pr, sha)
 		y.pass(time.Second)
-		if got := y.pr(pr); got.State != Merged || y.has()["key.pem"] != "" {
+		if got := y.pr(pr); got.State != record.Merged || y.has()["key.pem"] != "" {
 			t.Errorf("a rebased head: %+v", got)
 		}
 	})
@@ -234,7 +235,7 @@ func TestSquashedAtTheHost(t *testing.T) {
 		k.says(p)
 		y.pass(0)
 		w := y.pr(upper).Would
-		if y.pr(lower).State != Merged || w == nil || len(w.Files) != 2 || w.Files[1].Kind != "deleted" {
+		if y.pr(lower).State != record.Merged || w == nil || len(w.Files) != 2 || w.Files[1].Kind != "deleted" {
 			t.Errorf("the upper one would: %+v", w)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/ci"
+	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/proof/seed"
 )
@@ -20,12 +21,12 @@ import (
 func (y *yard) ctx() context.Context { return db.WithAccount(context.Background(), "acme") }
 
 // ordered is the order to merge a pull request.
-func (y *yard) ordered(prID string) (d dueRow) {
+func (y *yard) ordered(prID string) (d record.DueRow) {
 	y.t.Helper()
 	y.write(func(tx *db.Tx) error {
-		a, err := openAction.One(tx, prID)
+		a, err := record.OpenAction.One(tx, prID)
 		if err == nil {
-			d, err = orderByID.One(tx, a.ID)
+			d, err = record.OrderByID.One(tx, a.ID)
 		}
 		return err
 	})
@@ -128,7 +129,7 @@ func (y *yard) proposed(branch, sha string) (prID string) {
 // read has git asked about what may have moved, as the pass after a push does.
 func (y *yard) read() {
 	for range 3 { // a head that has moved is read again
-		each(y.ctx(), y.Service, "read the facts", all(factsDue), y.readFacts)
+		each(y.ctx(), y.Service, "read the facts", all(record.FactsDue), y.readFacts)
 	}
 }
 

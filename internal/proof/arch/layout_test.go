@@ -17,6 +17,8 @@ var spared = map[string]string{
 	"domain/fleet/ops.go":        "boxes, runs and the queue ask it, and package box lets people answer",
 	"domain/measure/ops.go":      "it counts for the domains that show numbers",
 	"domain/measure/store.go":    "its statements stand by what they count",
+	"domain/pull/store.go":       "its rows are those of package record",
+	"domain/pull/record/ops.go":  "it has the rows of package pull, whose capabilities people call",
 	"domain/pull/moves/ops.go":   "it decides for package pull, whose capabilities people call",
 	"domain/pull/moves/store.go": "it decides from facts that package pull reads, and stores nothing",
 	"domain/lfs/ops.go":          "programs that speak Git LFS call it",

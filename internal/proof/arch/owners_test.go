@@ -184,8 +184,8 @@ var reads = map[string]string{
 	"run -> sessions": "hot: the token of a run is resolved with its session in one statement",
 	"run -> tasks":    "hot: the token of a run is resolved with its task; and a loop finds live runs of tasks that say nothing",
 
-	"pull -> repos": "a pull request is read with owner/name of its repository; loops pass over those that are not enabled",
-	"pull -> tasks": "a pull request is locked behind its task, by the order of locks; loops find those whose task is over",
+	"pull/record -> repos": "a pull request is read with owner/name of its repository; loops pass over those that are not enabled",
+	"pull/record -> tasks": "a pull request is locked behind its task, by the order of locks; loops find those whose task is over",
 
 	"plan -> repos": named,
 	"ask -> repos":  judged + "; " + named,

@@ -197,6 +197,7 @@ func TestEnginesByDay(t *testing.T) {
 		"internal/domain/task/store_test.go":                          "sqlite",
 		"internal/domain/b/store.go internal/domain/b/store_list.go internal/domain/a/store.go": "sqlite internal/domain/a internal/domain/b",
 		"internal/domain/a/store.go internal/db/tx.go":                                          "both",
+		"internal/domain/a/record/store.go":                                                     "sqlite internal/domain/a internal/domain/a/record",
 	} {
 		if got := engines(strings.Fields(files)); got != want {
 			t.Errorf("%s: %q, want %q", files, got, want)

@@ -141,7 +141,11 @@ func engines(files []string) string {
 		case strings.HasPrefix(f, "internal/db/"):
 			return "both"
 		case stores.MatchString(f):
-			said = append(said, path.Dir(f))
+			at := path.Dir(f)
+			said = append(said, at)
+			if of := path.Dir(at); strings.HasPrefix(of, "internal/domain/") {
+				said = append(said, of) // the domain tests its parts
+			}
 		}
 	}
 	slices.Sort(said[1:])

@@ -1,4 +1,4 @@
-package pull
+package record
 
 import (
 	"time"
@@ -7,7 +7,10 @@ import (
 	"yardmaster/internal/protocol"
 )
 
-type row struct {
+// unchecking is an open pull request whose head has no check of the repository's own.
+type unchecking struct{ ID, HeadSHA string }
+
+type Pull struct {
 	ID         string
 	Version    int64 // how often the row was written; see write
 	RepoID     string
@@ -91,11 +94,11 @@ type row struct {
 	Otherwise string            // in what the base differs after the merge from the one that was tried; ""
 	StartSHA  string            `db:"start_sha"` // see startSHA
 
-	sizeRow
+	Sizes
 }
 
-// sizeRow is how much a pull request changes; nil: nobody has looked.
-type sizeRow struct {
+// Sizes is how much a pull request changes; nil: nobody has looked.
+type Sizes struct {
 	ChangedFiles *int64
 	AddedLines   *int64
 	DeletedLines *int64
@@ -103,7 +106,7 @@ type sizeRow struct {
 	LeftOut      *db.JSON[[]protocol.LeftOut]
 }
 
-type actionRow struct {
+type Action struct {
 	ID          string
 	PRID        string `db:"pr_id"`
 	Kind        string
@@ -123,17 +126,17 @@ type actionRow struct {
 	BeginsAt    *time.Time
 }
 
-// toMend is why an action failed about a head that has to be repaired first.
-const toMend = "to_mend"
+// ToMend is why an action failed about a head that has to be repaired first.
+const ToMend = "to_mend"
 
-// found is a pull request or task that a pass of the loop has work for, and its account.
-type found struct{ ID, AccountID string }
+// Found is a pull request or task that a pass of the loop has work for, and its account.
+type Found struct{ ID, AccountID string }
 
-func (f found) about() found { return f }
+func (f Found) About() Found { return f }
 
-// factsRow is a pull request whose facts are to be read.
-type factsRow struct {
-	found
+// FactsRow is a pull request whose facts are to be read.
+type FactsRow struct {
+	Found
 	RepoID     string
 	HeadRef    string
 	BaseRef    string
@@ -147,8 +150,8 @@ type factsRow struct {
 	Had        db.JSON[[]string]
 }
 
-type unlookedRow struct {
-	found
+type UnlookedRow struct {
+	Found
 	RepoID   string
 	BaseRef  string
 	HeadSHA  string `db:"head_sha"`
@@ -156,8 +159,8 @@ type unlookedRow struct {
 	Had      db.JSON[[]string]
 }
 
-type dueRow struct {
-	found
+type DueRow struct {
+	Found
 	PRID      string `db:"pr_id"`
 	HeadSHA   string `db:"head_sha"`
 	Kind      string
@@ -175,103 +178,103 @@ const (
 	p.carry, p.review, p.findings, p.review_rounds, p.request_rounds, p.watch, p.round_then, p.round_of, p.round_asked, p.objections, p.remarks,
 	p.changed_files, p.added_lines, p.deleted_lines, p.unwanted, p.left_out, p.would, p.had, p.otherwise, ` + startSHA
 	from          = ` FROM pulls p JOIN repos r ON r.id = p.repo_id WHERE p.account_id = `
-	actionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, called, retry_at, protected, carried_from, details, stale_why, begins_at`
+	ActionColumns = `id, pr_id, kind, head_sha, state, error, decided_by, requested_at, decided_at, expires_at, called, retry_at, protected, carried_from, details, stale_why, begins_at`
 	dueColumns    = `id, account_id, pr_id, head_sha, kind, called, decided_by`
 )
 
 var (
-	byID       = db.Q[row](`SELECT ` + columns + from + `$1 AND p.id = $2`)
-	openByHead = db.Q[row](`SELECT ` + columns + from + `$1 AND p.repo_id = $2 AND p.head_ref = $3 AND p.state = 'open' ORDER BY p.id LIMIT 1`)
-	// openOfHead are the pull requests of a branch: a host may have several, with
+	ByID       = db.Q[Pull](`SELECT ` + columns + from + `$1 AND p.id = $2`)
+	openByHead = db.Q[Pull](`SELECT ` + columns + from + `$1 AND p.repo_id = $2 AND p.head_ref = $3 AND p.state = 'open' ORDER BY p.id LIMIT 1`)
+	// OpenOfHead are the pull requests of a branch: a host may have several, with
 	// different bases.
-	openOfHead = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'open' ORDER BY id`)
-	openAtSHA  = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND head_sha = $3 AND state = 'open' ORDER BY id`)
-	unchecked  = db.Q[unchecking](`SELECT id, head_sha FROM pulls WHERE account_id = $1 AND repo_id = $2 AND state = 'open' AND own_checks = '' ORDER BY id`)
-	openHeads  = db.Q[struct {
+	OpenOfHead = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'open' ORDER BY id`)
+	OpenAtSHA  = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND head_sha = $3 AND state = 'open' ORDER BY id`)
+	Unchecked  = db.Q[unchecking](`SELECT id, head_sha FROM pulls WHERE account_id = $1 AND repo_id = $2 AND state = 'open' AND own_checks = '' ORDER BY id`)
+	OpenHeads  = db.Q[struct {
 		HeadRef,
 		HeadSHA string
 	}](`SELECT head_ref, head_sha FROM pulls WHERE account_id = $1 AND repo_id = $2 AND state = 'open'`)
-	byIDAnywhere = db.Q[struct {
+	ByIDAnywhere = db.Q[struct {
 		State   string
 		HeadSHA string `db:"head_sha"`
 	}](`SELECT state, head_sha FROM pulls WHERE id = $1`)
-	mergedOfTask = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND task_id = $2 AND state = 'merged' LIMIT 1`)
-	bodyOf       = db.Q[string](`SELECT body FROM pulls WHERE account_id = $1 AND id = $2`)
-	mergedBy     = db.Q[*string](`SELECT merged_by FROM pulls WHERE account_id = $1 AND id = $2`)
-	taskOf       = db.Q[*string](`SELECT task_id FROM pulls WHERE account_id = $1 AND id = $2`)
-	planOf       = db.Q[*string](`SELECT plan_id FROM tasks WHERE account_id = $1 AND id = $2`)
-	lockTask     = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2`).ForUpdate()
+	MergedOfTask = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND task_id = $2 AND state = 'merged' LIMIT 1`)
+	BodyOf       = db.Q[string](`SELECT body FROM pulls WHERE account_id = $1 AND id = $2`)
+	MergedBy     = db.Q[*string](`SELECT merged_by FROM pulls WHERE account_id = $1 AND id = $2`)
+	TaskOf       = db.Q[*string](`SELECT task_id FROM pulls WHERE account_id = $1 AND id = $2`)
+	PlanOf       = db.Q[*string](`SELECT plan_id FROM tasks WHERE account_id = $1 AND id = $2`)
+	LockTask     = db.Q[string](`SELECT id FROM tasks WHERE account_id = $1 AND id = $2`).ForUpdate()
 	lockPull     = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND id = $2`).ForUpdate()
-	nextNumber   = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
-	// nextOpening is a number below zero, for a pull request that its host has yet to
+	NextNumber   = db.Q[int64](`SELECT COALESCE(MAX(number), 0) + 1 FROM pulls WHERE repo_id = $1`)
+	// NextOpening is a number below zero, for a pull request that its host has yet to
 	// number.
-	nextOpening = db.Q[int64](`SELECT MIN(n) FROM (SELECT COALESCE(MIN(number), 0) - 1 AS n FROM pulls WHERE repo_id = $1
+	NextOpening = db.Q[int64](`SELECT MIN(n) FROM (SELECT COALESCE(MIN(number), 0) - 1 AS n FROM pulls WHERE repo_id = $1
 		UNION ALL SELECT -1) AS lowest`)
-	byNumber = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND number = $3`)
-	// openingOf tells whether the server is opening a pull request of a branch.
-	openingOf  = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'opening')`)
-	recordedOf = db.Q[recorded](`SELECT title, body, state, head_sha, base_ref, draft, labels, host_at FROM pulls WHERE account_id = $1 AND id = $2`)
-	insert     = db.SWith[insertArgs](`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref,
+	ByNumber = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND number = $3`)
+	// OpeningOf tells whether the server is opening a pull request of a branch.
+	OpeningOf  = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'opening')`)
+	RecordedOf = db.Q[Recorded](`SELECT title, body, state, head_sha, base_ref, draft, labels, host_at FROM pulls WHERE account_id = $1 AND id = $2`)
+	Insert     = db.SWith[InsertArgs](`INSERT INTO pulls (id, account_id, repo_id, number, title, body, url, state, head_ref,
 		base_ref, head_sha, base_sha, task_id, author_kind, created_at, updated_at, babysit, armed_at,
 		review, told)
 		VALUES (:id, :account_id, :repo_id, :number, :title, :body, :url, :state, :head_ref, :base_ref, :head_sha,
 		:base_sha, :task_id, :author_kind, :created_at, :created_at, :babysit,
 		CASE WHEN :babysit = 'watching' THEN CAST(:created_at AS BIGINT) END, 'due', 'awaits')`)
-	// toMove are the pull requests that the clock moves on.
-	toMove = db.Q[found](`SELECT id, account_id FROM pulls WHERE move_at > 0 AND move_at <= $1 AND state = 'open' ORDER BY move_at LIMIT 50`)
-	// lastDeleted finds the last pull request of a branch, if a push closed it.
-	lastDeleted = db.Q[string](`SELECT id FROM pulls p WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'closed'
+	// ToMove are the pull requests that the clock moves on.
+	ToMove = db.Q[Found](`SELECT id, account_id FROM pulls WHERE move_at > 0 AND move_at <= $1 AND state = 'open' ORDER BY move_at LIMIT 50`)
+	// LastDeleted finds the last pull request of a branch, if a push closed it.
+	LastDeleted = db.Q[string](`SELECT id FROM pulls p WHERE account_id = $1 AND repo_id = $2 AND head_ref = $3 AND state = 'closed'
 		AND closed_why IN ('branch_deleted', 'nothing_left')
 		AND NOT EXISTS (SELECT 1 FROM pulls n WHERE n.repo_id = p.repo_id AND n.head_ref = p.head_ref AND n.number > p.number)`)
 
-	factsDue = db.Q[factsRow](`SELECT id, account_id, repo_id, head_ref, base_ref, head_sha, facts_want, base_sha, pushed_by, carry, unreadable, had,
+	FactsDue = db.Q[FactsRow](`SELECT id, account_id, repo_id, head_ref, base_ref, head_sha, facts_want, base_sha, pushed_by, carry, unreadable, had,
 		` + startSHA + ` FROM pulls p WHERE state = 'open' AND facts_have < facts_want ORDER BY updated_at LIMIT 50`)
-	idleTasks = db.Q[found](`SELECT t.account_id, t.id FROM pulls p JOIN tasks t ON t.pr_id = p.id AND t.kind IN ('ci', 'babysit', 'review')
+	IdleTasks = db.Q[Found](`SELECT t.account_id, t.id FROM pulls p JOIN tasks t ON t.pr_id = p.id AND t.kind IN ('ci', 'babysit', 'review')
 		AND t.status IN ('pending', 'held', 'claimed', 'running')
 		WHERE p.state <> 'open' OR p.abandoned_at IS NOT NULL LIMIT 50`)
 
-	insertAction = db.SWith[insertActionArgs](`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by,
+	InsertAction = db.SWith[InsertActionArgs](`INSERT INTO pull_actions (id, account_id, pr_id, kind, head_sha, state, decided_by,
 		requested_at, decided_at, expires_at, protected, base_ref, change, patch_id, merge_base, merge_bases, details)
 		SELECT :id, :account_id, p.id, :kind, :head_sha, :state, :decided_by, :requested_at, :decided_at, :expires_at,
 			:protected, p.base_ref, p.change, p.patch_id, p.merge_base, p.merge_bases, :details
 		FROM pulls p WHERE p.id = :pr_id
 		ON CONFLICT DO NOTHING`)
-	openAction = db.Q[actionRow](`SELECT ` + actionColumns + ` FROM pull_actions WHERE pr_id = $1 AND kind = 'merge'
+	OpenAction = db.Q[Action](`SELECT ` + ActionColumns + ` FROM pull_actions WHERE pr_id = $1 AND kind = 'merge'
 		AND state IN ('pending', 'approved')`)
-	decideAction = db.SWith[decideActionArgs](`UPDATE pull_actions SET state = :state, decided_by = :decided_by, decided_at = :decided_at,
+	DecideAction = db.SWith[DecideActionArgs](`UPDATE pull_actions SET state = :state, decided_by = :decided_by, decided_at = :decided_at,
 		` + notDue + ` WHERE id = :id AND state = 'pending'`)
-	setBegins    = db.S(`UPDATE pull_actions SET begins_at = $2 WHERE id = $1`)
-	endExpired   = db.S(`UPDATE pull_actions SET state = 'expired', decided_at = $2 WHERE id = $1 AND state = 'pending'`)
-	staleActions = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
-	// replaced ends an action that another one replaces.
-	replaced = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = COALESCE(decided_at, $2)
+	SetBegins    = db.S(`UPDATE pull_actions SET begins_at = $2 WHERE id = $1`)
+	EndExpired   = db.S(`UPDATE pull_actions SET state = 'expired', decided_at = $2 WHERE id = $1 AND state = 'pending'`)
+	StaleActions = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2 WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
+	// Replaced ends an action that another one replaces.
+	Replaced = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = COALESCE(decided_at, $2)
 		WHERE id = $1 AND state IN ('pending', 'approved')`)
-	// unlooked are passed heads whose merge was not tried yet. The merge of an ordered
+	// Unlooked are passed heads whose merge was not tried yet. The merge of an ordered
 	// head is tried when the order is carried out.
-	unlooked = db.Q[unlookedRow](`SELECT p.id, p.account_id, p.repo_id, p.base_ref, p.head_sha, p.had, ` + startSHA + `
+	Unlooked = db.Q[UnlookedRow](`SELECT p.id, p.account_id, p.repo_id, p.base_ref, p.head_sha, p.had, ` + startSHA + `
 		FROM pulls p JOIN repos r ON r.id = p.repo_id
 		WHERE p.state = 'open' AND p.looked_sha <> p.head_sha AND p.carry = '' AND p.checks IN ('none', 'passed') AND r.enabled = TRUE
 			AND p.draft = FALSE AND (p.author_kind = 'agent' OR p.babysit <> 'off')
 			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = p.id AND a.kind = 'merge' AND a.state = 'approved')
 		ORDER BY p.updated_at LIMIT 50`)
-	// withdraw leaves an order alone of which the host was told: it may have merged.
-	withdraw = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2
+	// Withdraw leaves an order alone of which the host was told: it may have merged.
+	Withdraw = db.S(`UPDATE pull_actions SET state = 'stale', decided_at = $2
 		WHERE pr_id = $1 AND state IN ('pending', 'approved') AND called = FALSE`)
-	// lapsed are the questions that nobody has answered in time.
-	lapsed    = db.Q[dueRow](`SELECT ` + dueColumns + ` FROM pull_actions WHERE state = 'pending' AND expires_at <= $1 ORDER BY expires_at LIMIT 50`)
-	setToMend = db.S(`UPDATE pull_actions SET stale_why = 'to_mend' WHERE id = $1`)
-	// carriedOut also changes an action that was taken back while the host merged.
-	carriedOut = db.S(`UPDATE pull_actions SET state = 'applied', error = NULL WHERE id = $1`)
+	// Lapsed are the questions that nobody has answered in time.
+	Lapsed    = db.Q[DueRow](`SELECT ` + dueColumns + ` FROM pull_actions WHERE state = 'pending' AND expires_at <= $1 ORDER BY expires_at LIMIT 50`)
+	SetToMend = db.S(`UPDATE pull_actions SET stale_why = 'to_mend' WHERE id = $1`)
+	// CarriedOut also changes an action that was taken back while the host merged.
+	CarriedOut = db.S(`UPDATE pull_actions SET state = 'applied', error = NULL WHERE id = $1`)
 )
 
-// decideActionArgs are the parameters of decideAction.
-type decideActionArgs struct {
+// DecideActionArgs are the parameters of decideAction.
+type DecideActionArgs struct {
 	ID, State, DecidedBy string
 	DecidedAt            int64
 }
 
-// insertActionArgs are the parameters of insertAction.
-type insertActionArgs struct {
+// InsertActionArgs are the parameters of insertAction.
+type InsertActionArgs struct {
 	ID, AccountID        string
 	PRID                 string `db:"pr_id"`
 	Kind, HeadSHA, State string
@@ -283,8 +286,8 @@ type insertActionArgs struct {
 	Details              db.JSON[Details]
 }
 
-// insertArgs are the parameters of insert.
-type insertArgs struct {
+// InsertArgs are the parameters of insert.
+type InsertArgs struct {
 	ID, AccountID, RepoID                                                            string
 	Number                                                                           int64
 	Title, Body, URL, State, HeadRef, BaseRef, HeadSHA, BaseSHA, AuthorKind, Babysit string

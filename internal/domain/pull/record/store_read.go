@@ -1,4 +1,4 @@
-package pull
+package record
 
 import (
 	"strconv"
@@ -9,46 +9,46 @@ import (
 	"yardmaster/internal/fault"
 )
 
-// needy lists the pull requests among prIDs that wait for a person.
-func needy(tx *db.Tx, prIDs []string) ([]needRow, error) {
+// Needy lists the pull requests among prIDs that wait for a person.
+func Needy(tx *db.Tx, prIDs []string) ([]needRow, error) {
 	return db.Select[needRow](tx, db.Build(`SELECT p.id, r.owner, r.name, p.needs, p.needs_at, p.head_sha, COALESCE(a.id, '') AS question, p.findings
 		FROM pulls p JOIN repos r ON r.id = p.repo_id LEFT JOIN pull_actions a ON a.pr_id = p.id AND a.kind = 'merge' AND a.state = 'pending' WHERE p.needs <> '' AND p.account_id = `,
 		tx.Account).In("p.id", prIDs))
 }
 
-// lock reads a pull request of tx.Account and keeps other transactions from changing it.
-// lock takes the task of the pull request first, since that nearly always moves with it:
+// Lock reads a pull request of tx.Account and keeps other transactions from changing it.
+// Lock takes the task of the pull request first, since that nearly always moves with it:
 // transactions that begin with a task take the two in the same order.
-func lock(tx *db.Tx, prID string) (*row, bool, error) {
-	pr := &row{ID: prID}
-	taskID, ok, err := taskOf.Maybe(tx, tx.Account, prID)
+func Lock(tx *db.Tx, prID string) (*Pull, bool, error) {
+	pr := &Pull{ID: prID}
+	taskID, ok, err := TaskOf.Maybe(tx, tx.Account, prID)
 	if err != nil || !ok {
 		return pr, false, err
 	}
 	if taskID != nil {
-		if _, _, err := lockTask.Maybe(tx, tx.Account, *taskID); err != nil {
+		if _, _, err := LockTask.Maybe(tx, tx.Account, *taskID); err != nil {
 			return pr, false, err
 		}
 	}
 	if _, ok, err := lockPull.Maybe(tx, tx.Account, prID); err != nil || !ok {
 		return pr, false, err
 	}
-	return read(tx, prID)
+	return Read(tx, prID)
 }
 
-// read reads a pull request of tx.Account.
-func read(tx *db.Tx, prID string) (*row, bool, error) {
-	pr, ok, err := byID.Maybe(tx, tx.Account, prID)
+// Read reads a pull request of tx.Account.
+func Read(tx *db.Tx, prID string) (*Pull, bool, error) {
+	pr, ok, err := ByID.Maybe(tx, tx.Account, prID)
 	return &pr, ok, err
 }
 
-// lockByHead is lock for the open pull request of a branch.
-func lockByHead(tx *db.Tx, repoID, branch string) (*row, bool, error) {
+// LockByHead is lock for the open pull request of a branch.
+func LockByHead(tx *db.Tx, repoID, branch string) (*Pull, bool, error) {
 	open, ok, err := openByHead.Maybe(tx, tx.Account, repoID, branch)
 	if err != nil || !ok {
 		return &open, false, err
 	}
-	pr, ok, err := lock(tx, open.ID)
+	pr, ok, err := Lock(tx, open.ID)
 	return pr, ok && pr.State == Open, err
 }
 
@@ -77,9 +77,9 @@ func named(tx *db.Tx, b *db.Builder, repoID string, p op.PageIn) error {
 	return nil
 }
 
-// list reads a page of the pull requests of a repository, or of tx.Account if repoID is
+// List reads a page of the pull requests of a repository, or of tx.Account if repoID is
 // empty.
-func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
+func List(tx *db.Tx, repoID string, p op.PageIn) ([]Pull, error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
 		return nil, err
@@ -106,17 +106,17 @@ func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
 	if more {
 		b.OlderThan("p.created_at", "p.id", at, last)
 	}
-	return db.Select[row](tx, b.Newest("p.created_at", "p.id", p.Size()))
+	return db.Select[Pull](tx, b.Newest("p.created_at", "p.id", p.Size()))
 }
 
-// pendingOf finds the open actions of pull requests, by id of the pull request.
-func pendingOf(tx *db.Tx, prIDs []string) (map[string]actionRow, error) {
-	rows, err := db.Select[actionRow](tx,
-		db.Build(`SELECT `+actionColumns+` FROM pull_actions WHERE state IN ('pending', 'approved')`).In("pr_id", prIDs))
+// PendingOf finds the open actions of pull requests, by id of the pull request.
+func PendingOf(tx *db.Tx, prIDs []string) (map[string]Action, error) {
+	rows, err := db.Select[Action](tx,
+		db.Build(`SELECT `+ActionColumns+` FROM pull_actions WHERE state IN ('pending', 'approved')`).In("pr_id", prIDs))
 	if err != nil {
 		return nil, err
 	}
-	m := make(map[string]actionRow, len(rows))
+	m := make(map[string]Action, len(rows))
 	for _, a := range rows {
 		if before, ok := m[a.PRID]; !ok || shownFirst(a.Kind) > shownFirst(before.Kind) {
 			m[a.PRID] = a
@@ -137,8 +137,8 @@ func shownFirst(kind string) int {
 	return 0
 }
 
-type approvalRow struct {
-	actionRow
+type ApprovalRow struct {
+	Action
 	Owner  string
 	Name   string
 	Number int64
@@ -147,7 +147,7 @@ type approvalRow struct {
 	Checks string
 	TaskID *string // of the pull request
 	verdict
-	sizeRow
+	Sizes
 }
 
 // verdict is how far the review of a head has come, and the findings that hold it.
@@ -171,8 +171,8 @@ type questionMark struct {
 }
 
 var (
-	factMarks     = db.Q[factMark](`SELECT id, facts_have FROM pulls WHERE account_id = $1 AND state = 'open'`)
-	questionMarks = db.Q[questionMark](`SELECT a.id, p.facts_have, p.checks, p.review, p.findings FROM pull_actions a JOIN pulls p ON p.id = a.pr_id
+	FactMarks     = db.Q[factMark](`SELECT id, facts_have FROM pulls WHERE account_id = $1 AND state = 'open'`)
+	QuestionMarks = db.Q[questionMark](`SELECT a.id, p.facts_have, p.checks, p.review, p.findings FROM pull_actions a JOIN pulls p ON p.id = a.pr_id
 		WHERE a.account_id = $1 AND a.state = 'pending'`)
 )
 
@@ -183,7 +183,7 @@ const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a
 	FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
 	WHERE a.state = 'pending' AND a.account_id = `
 
-func approvals(tx *db.Tx, p op.PageIn) ([]approvalRow, error) {
+func Approvals(tx *db.Tx, p op.PageIn) ([]ApprovalRow, error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
 		return nil, err
@@ -192,79 +192,26 @@ func approvals(tx *db.Tx, p op.PageIn) ([]approvalRow, error) {
 	if more {
 		b.OlderThan("a.requested_at", "a.id", at, last)
 	}
-	return db.Select[approvalRow](tx, b.Newest("a.requested_at", "a.id", p.Size()))
+	return db.Select[ApprovalRow](tx, b.Newest("a.requested_at", "a.id", p.Size()))
 }
 
-func newest(tx *db.Tx, ids []string, limit int) ([]row, error) {
+func Newest(tx *db.Tx, ids []string, limit int) ([]Pull, error) {
 	b := db.Build(`SELECT `+columns+from, tx.Account)
 	if ids != nil {
 		b.In("p.id", ids).Few()
 	}
-	return db.Select[row](tx, b.Newest("p.created_at", "p.id", limit))
+	return db.Select[Pull](tx, b.Newest("p.created_at", "p.id", limit))
 }
 
-func openQuestions(tx *db.Tx, ids []string, limit int) ([]approvalRow, error) {
+func OpenQuestions(tx *db.Tx, ids []string, limit int) ([]ApprovalRow, error) {
 	b := db.Build(questions, tx.Account)
 	if ids != nil {
 		b.In("a.id", ids).Few()
 	}
-	return db.Select[approvalRow](tx, b.Newest("a.requested_at", "a.id", limit))
+	return db.Select[ApprovalRow](tx, b.Newest("a.requested_at", "a.id", limit))
 }
 
-// OpenHeads answers the recorded heads of the open pull requests of a repository of
-// tx.Account, by branch.
-func OpenHeads(tx *db.Tx, repoID string) (map[string]string, error) {
-	rows, err := openHeads.All(tx, tx.Account, repoID)
-	heads := make(map[string]string, len(rows))
-	for _, r := range rows {
-		heads[r.HeadRef] = r.HeadSHA
-	}
-	return heads, err
-}
-
-// TaskOf answers the id of the task that a pull request of tx.Account came from; "" if
-// there is none.
-func TaskOf(tx *db.Tx, prID string) (string, error) {
-	taskID, _, err := taskOf.Maybe(tx, tx.Account, prID)
-	if err != nil || taskID == nil {
-		return "", err
-	}
-	return *taskID, nil
-}
-
-// MergedBy is the label of who decided the merge of a pull request of tx.Account, or made it;
-// "" if it is not merged, or nobody knows.
-func MergedBy(tx *db.Tx, prID string) (string, error) {
-	label, _, err := mergedBy.Maybe(tx, tx.Account, prID)
-	if err != nil || label == nil {
-		return "", err
-	}
-	return *label, nil
-}
-
-// RepoOf is the id of the repository of a pull request of tx.Account; empty: there is none of
-// that id.
-func RepoOf(tx *db.Tx, prID string) (string, error) {
-	pr, _, err := byID.Maybe(tx, tx.Account, prID)
-	return pr.RepoID, err
-}
-
-// HeadOf answers the head of a pull request while that is open, else "".
-func HeadOf(tx *db.Tx, prID string) (string, error) {
-	pr, ok, err := byIDAnywhere.Maybe(tx, prID)
-	if !ok || pr.State != Open {
-		return "", err
-	}
-	return pr.HeadSHA, nil
-}
-
-// IsOpen tells whether a pull request of tx.Account is open.
-func IsOpen(tx *db.Tx, prID string) (bool, error) {
-	pr, ok, err := byID.Maybe(tx, tx.Account, prID)
-	return ok && pr.State == Open, err
-}
-
-var attended = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND id = $2 AND (author_kind = 'agent' OR armed_at IS NOT NULL))`)
+var Attended = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND id = $2 AND (author_kind = 'agent' OR armed_at IS NOT NULL))`)
 
 // waitRow is a pull request whose merge waits for a limit, or whose round for the queue.
 type waitRow struct {
@@ -274,14 +221,14 @@ type waitRow struct {
 	RetryAt   *time.Time
 }
 
-// waiting lists the pull requests of tx.Account whose merge waits for a limit of their host to
+// Waiting lists the pull requests of tx.Account whose merge waits for a limit of their host to
 // end, or whose round waits for room in the queue of the account.
-func waiting(tx *db.Tx, prIDs []string) ([]waitRow, error) {
+func Waiting(tx *db.Tx, prIDs []string) ([]waitRow, error) {
 	b := db.Build(`SELECT p.id AS pr_id, p.seat_since, COALESCE(a.decided_at, a.requested_at) AS since, a.retry_at FROM pulls p
-		LEFT JOIN pull_actions a ON a.pr_id = p.id AND a.state = 'approved' AND a.error = `, limited).SQL(`
+		LEFT JOIN pull_actions a ON a.pr_id = p.id AND a.state = 'approved' AND a.error = `, Limited).SQL(`
 		WHERE p.account_id = `, tx.Account).SQL(` AND p.state = 'open' AND (a.id IS NOT NULL OR p.seat_since IS NOT NULL)`)
 	return db.Select[waitRow](tx, b.In("p.id", prIDs))
 }
 
-// ofPeople lists the open pull requests of a repository that no agent has opened.
-var ofPeople = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND state = 'open' AND author_kind <> 'agent' ORDER BY id`)
+// OfPeople lists the open pull requests of a repository that no agent has opened.
+var OfPeople = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2 AND state = 'open' AND author_kind <> 'agent' ORDER BY id`)

@@ -1,4 +1,4 @@
-package pull
+package record
 
 import (
 	"fmt"
@@ -6,12 +6,9 @@ import (
 	"yardmaster/internal/db"
 )
 
-// Whatever changes a pull request has its row from lock, sets fields of it, and saves it: what has to
-// hold before is asked of the row, in the same transaction.
-
 // written is a row as it is to be, and the text of a pull request if its host has changed that.
 type written struct {
-	row
+	Pull
 	Body *string
 }
 
@@ -35,28 +32,28 @@ var write = db.SWith[written](`UPDATE pulls SET version = version + 1, state = :
 
 // The other statements mark many rows for the next pass of Loop.
 var (
-	// lookAtAll has the facts of open pull requests of a repository read again.
-	lookAtAll = db.SWith[lookAtAllArgs](`UPDATE pulls SET version = version + 1, facts_want = facts_want + 1,
+	// LookAtAll has the facts of open pull requests of a repository read again.
+	LookAtAll = db.SWith[LookAtAllArgs](`UPDATE pulls SET version = version + 1, facts_want = facts_want + 1,
 		pushed_by = CASE WHEN :unreviewed THEN pushed_by ELSE :pushed_by END
 		WHERE repo_id = :repo_id AND state = 'open' AND (:base_ref = '' OR base_ref = :base_ref) AND (review = 'off' OR NOT :unreviewed)`)
-	moveNow   = db.S(`UPDATE pulls SET version = version + 1, move_at = 1 WHERE repo_id = $1 AND state = 'open'`)
-	moveAbove = db.S(`UPDATE pulls SET version = version + 1, move_at = 1 WHERE state = 'open'
+	MoveNow   = db.S(`UPDATE pulls SET version = version + 1, move_at = 1 WHERE repo_id = $1 AND state = 'open'`)
+	MoveAbove = db.S(`UPDATE pulls SET version = version + 1, move_at = 1 WHERE state = 'open'
 		AND id IN (SELECT p.id FROM pulls p JOIN tasks t ON t.id = p.task_id WHERE t.stacked_on = $1)`)
 )
 
-// lookAtAllArgs are the parameters of lookAtAll.
-type lookAtAllArgs struct {
+// LookAtAllArgs are the parameters of lookAtAll.
+type LookAtAllArgs struct {
 	RepoID     string
 	BaseRef    string  // those to another base are left out; "": none is
 	PushedBy   *string // who has moved the branches; nil: nobody knows
 	Unreviewed bool    // those are left out that somebody reviews, and nobody has moved a branch
 }
 
-// save writes a locked row.
-func save(tx *db.Tx, pr *row) error { return saveWith(tx, pr, nil) }
+// Save writes a locked row.
+func Save(tx *db.Tx, pr *Pull) error { return SaveWith(tx, pr, nil) }
 
-// saveWith is save with a new text.
-func saveWith(tx *db.Tx, pr *row, body *string) error {
+// SaveWith is save with a new text.
+func SaveWith(tx *db.Tx, pr *Pull, body *string) error {
 	pr.UpdatedAt = tx.Now
 	n, err := write.Exec(tx, written{*pr, body})
 	if err != nil {
@@ -69,8 +66,8 @@ func saveWith(tx *db.Tx, pr *row, body *string) error {
 	return nil
 }
 
-// reread reads a row again after what others may have done to it in the same transaction.
-func reread(tx *db.Tx, pr *row) (err error) {
-	*pr, err = byID.One(tx, tx.Account, pr.ID)
+// Reread reads a row again after what others may have done to it in the same transaction.
+func Reread(tx *db.Tx, pr *Pull) (err error) {
+	*pr, err = ByID.One(tx, tx.Account, pr.ID)
 	return err
 }

@@ -1,21 +1,15 @@
-package pull
+package record
 
 import "yardmaster/internal/db"
 
-// idleOfPlan reads the tasks of a plan that go on only if a person acts: the task
+// IdleOfPlan reads the tasks of a plan that go on only if a person acts: the task
 // is stuck, its pull request waits for an approval, or the repair is held.
-var idleOfPlan = db.Q[string](`SELECT t.id FROM tasks t
+var IdleOfPlan = db.Q[string](`SELECT t.id FROM tasks t
 	WHERE t.account_id = $1 AND t.plan_id = $2 AND t.status IN ('running', 'awaiting_ci', 'awaiting_review', 'mergeable')
 	AND (t.stuck OR EXISTS (SELECT 1 FROM tasks c WHERE c.pr_id = t.pr_id AND c.kind = 'babysit' AND c.status = 'held')
 		OR EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = t.pr_id AND a.state = 'pending')
 		OR t.status IN ('awaiting_review', 'mergeable')
 			AND NOT EXISTS (SELECT 1 FROM pull_actions a WHERE a.pr_id = t.pr_id AND a.state = 'approved'))`)
-
-// IdleOfPlan lists the tasks of a plan of tx.Account that go on only if a person
-// acts.
-func IdleOfPlan(tx *db.Tx, planID string) ([]string, error) {
-	return idleOfPlan.All(tx, tx.Account, planID)
-}
 
 // Brief is a pull request as the pages of other domains show it.
 type Brief struct {

@@ -1,4 +1,4 @@
-package pull
+package record
 
 import (
 	"time"
@@ -6,6 +6,12 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
 )
+
+// Trouble is a pull request that a person has to look at.
+type Trouble struct {
+	PRID, RepoID, URL, Category, Title, Body, Reason string
+	TaskID                                           *string
+}
 
 // The lists that clients follow.
 var (
@@ -17,20 +23,20 @@ var (
 
 // The data of events of pull requests.
 type (
-	openedData struct {
+	OpenedData struct {
 		HeadSHA string `json:"head_sha" doc:"its head"`
 		Number  int64  `json:"number" doc:"its number in the repository"`
 		TaskID  string `json:"task_id" doc:"the task that it came from"`
 	}
-	headData struct {
+	HeadData struct {
 		HeadSHA string `json:"head_sha" doc:"its new head"`
 	}
-	reopenedData struct {
+	ReopenedData struct {
 		By      string `json:"by" doc:"who pushed the branch again"`
 		HeadSHA string `json:"head_sha" doc:"its head"`
 		Number  int64  `json:"number" doc:"its number in the repository"`
 	}
-	closedData struct {
+	ClosedData struct {
 		ClosedBy string  `json:"closed_by" doc:"who cancelled its task, or pushed"`
 		HeadSHA  string  `json:"head_sha" doc:"its last head"`
 		Number   int64   `json:"number" doc:"its number in the repository"`
@@ -49,20 +55,20 @@ type (
 		TaskID   *string   `json:"task_id" doc:"the task that it came from; null without one"`
 		URL      string    `json:"url" doc:"address of its page, for people"`
 	}
-	mergeFailedData struct {
+	MergeFailedData struct {
 		Reason string `json:"reason" doc:"host_failed, merge_conflict, or queue_failed: its check failed together with the base"`
 	}
-	otherwiseData struct {
+	OtherwiseData struct {
 		HeadSHA  string `json:"head_sha" doc:"the head that was merged"`
 		MergeSHA string `json:"merge_sha" doc:"the commit of the merge"`
 		PRID     string `json:"pr_id" doc:"the pull request"`
 		Why      string `json:"why" doc:"in what files the base differs, in words"`
 	}
-	conflictData struct {
+	ConflictData struct {
 		BaseSHA string `json:"base_sha" doc:"the commit of the base that it conflicts with"`
 		HeadSHA string `json:"head_sha" doc:"its head"`
 	}
-	roundData struct {
+	RoundData struct {
 		CIRounds       int64  `json:"ci_rounds" doc:"rounds that mend failed checks, with this one, since it was armed"`
 		ConflictRounds int64  `json:"conflict_rounds" doc:"rounds that resolve conflicts, with this one, since it was armed"`
 		ReviewRounds   int64  `json:"review_rounds" doc:"rounds that answer findings of reviews, with this one, since it was armed"`
@@ -71,54 +77,57 @@ type (
 		State          string `json:"state" doc:"fixing_ci, resolving_conflict or answering_review"`
 		TaskID         string `json:"task_id" doc:"the task of the round"`
 	}
-	actionData struct {
+	ActionData struct {
 		ActionID string `json:"action_id" doc:"the question that was answered with yes"`
 		Error    string `json:"error,omitempty" doc:"why it was not done; left out if it was"`
 		Kind     string `json:"kind" doc:"close, push, reopen or label"`
 	}
-	unwatchedData struct {
+	UnwatchedData struct {
 		By string `json:"by" doc:"who asked for it: user:<id>, or code-host:<login>"`
 	}
-	reviewedData struct {
+	ReviewedData struct {
 		Counts    string `json:"counts" doc:"yes, or why the review does not count: no_permission, no_person, author, requester, other_head, not_first, not_open"`
 		HeadSHA   string `json:"head_sha" doc:"the commit that its first delivery names"`
 		Login     string `json:"login" doc:"of its author at the code host"`
 		ReviewKey string `json:"review_key" doc:"id of the review at the code host"`
 		State     string `json:"state" doc:"approved, changes_requested, or dismissed"`
 	}
-	requestData struct {
+	RequestData struct {
 		HeadSHA   string `json:"head_sha" doc:"the head at that time"`
 		RequestID string `json:"request_id" doc:"the request"`
 	}
-	rearmedData struct {
+	RearmedData struct {
 		Forgiven int64  `json:"forgiven" doc:"rounds that no longer count"`
 		Reason   string `json:"reason" doc:"why it is worth more rounds, in the words of the caller"`
 	}
 )
 
+// MergedData is what pr.merged says. The document of the API shows it where it stands, and as no type of its own.
+type MergedData = mergedData
+
 // The events of a pull request.
 var (
-	openedEvent      = event.Declare[openedData]("pr.opened", Topic, "A pull request was opened.")
-	headMovedEvent   = event.Declare[headData]("pr.head_moved", Topic, "The pull request has a new head.")
-	reopenedEvent    = event.Declare[reopenedData]("pr.reopened", Topic, "The branch of the pull request, which was deleted, is back.")
-	closedEvent      = event.Declare[closedData]("pr.closed", Topic, "The pull request was closed without a merge.")
-	MergedEvent      = event.Declare[mergedData]("pr.merged", Topic, "The pull request was merged.")
-	mergeFailedEvent = event.Declare[mergeFailedData]("pr.merge_failed", Topic, "An approved merge failed, and is not tried again.")
-	conflictEvent    = event.Declare[conflictData]("pr.conflict", Topic, "The pull request conflicts with its base.")
-	otherwiseEvent   = event.Declare[otherwiseData]("pr.merged_otherwise", Topic, "The base has other content after the merge than the merge that was tried and approved.")
-	roundEvent       = event.Declare[roundData]("pr.babysit_round", Topic, "An agent begins to repair the pull request.")
-	rearmedEvent     = event.Declare[rearmedData]("pr.babysit_rearmed", Topic, "Agents may repair the pull request again.")
-	actedEvent       = event.Declare[actionData]("pr.action_applied", Topic, "What a person said yes to was done to the pull request.")
-	notActedEvent    = event.Declare[actionData]("pr.action_failed", Topic, "What a person said yes to could not be done to the pull request.")
-	unwatchedEvent   = event.Declare[unwatchedData]("pr.unwatched", Topic, "Somebody has had agents leave the pull request alone.")
-	RequestedEvent   = event.Declare[requestData]("pr.changes_requested", Topic, "A member requests changes, which holds the merge.")
-	takenBackEvent   = event.Declare[requestData]("pr.request_withdrawn", Topic, "What somebody requests was taken back, or whoever requested it approves.")
-	reviewedEvent    = event.Declare[reviewedData]("pr.reviewed_at_host", Topic, "Somebody has reviewed the pull request at the code host, or a review was dismissed there.")
+	OpenedEvent      = event.Declare[OpenedData]("pr.opened", Topic, "A pull request was opened.")
+	HeadMovedEvent   = event.Declare[HeadData]("pr.head_moved", Topic, "The pull request has a new head.")
+	ReopenedEvent    = event.Declare[ReopenedData]("pr.reopened", Topic, "The branch of the pull request, which was deleted, is back.")
+	ClosedEvent      = event.Declare[ClosedData]("pr.closed", Topic, "The pull request was closed without a merge.")
+	MergedEvent      = event.Declare[MergedData]("pr.merged", Topic, "The pull request was merged.")
+	MergeFailedEvent = event.Declare[MergeFailedData]("pr.merge_failed", Topic, "An approved merge failed, and is not tried again.")
+	ConflictEvent    = event.Declare[ConflictData]("pr.conflict", Topic, "The pull request conflicts with its base.")
+	OtherwiseEvent   = event.Declare[OtherwiseData]("pr.merged_otherwise", Topic, "The base has other content after the merge than the merge that was tried and approved.")
+	RoundEvent       = event.Declare[RoundData]("pr.babysit_round", Topic, "An agent begins to repair the pull request.")
+	RearmedEvent     = event.Declare[RearmedData]("pr.babysit_rearmed", Topic, "Agents may repair the pull request again.")
+	ActedEvent       = event.Declare[ActionData]("pr.action_applied", Topic, "What a person said yes to was done to the pull request.")
+	NotActedEvent    = event.Declare[ActionData]("pr.action_failed", Topic, "What a person said yes to could not be done to the pull request.")
+	UnwatchedEvent   = event.Declare[UnwatchedData]("pr.unwatched", Topic, "Somebody has had agents leave the pull request alone.")
+	RequestedEvent   = event.Declare[RequestData]("pr.changes_requested", Topic, "A member requests changes, which holds the merge.")
+	TakenBackEvent   = event.Declare[RequestData]("pr.request_withdrawn", Topic, "What somebody requests was taken back, or whoever requested it approves.")
+	ReviewedEvent    = event.Declare[ReviewedData]("pr.reviewed_at_host", Topic, "Somebody has reviewed the pull request at the code host, or a review was dismissed there.")
 )
 
 // The data of events of questions.
 type (
-	askedData struct {
+	AskedData struct {
 		HeadSHA   string   `json:"head_sha" doc:"the head that the question is about"`
 		Kind      string   `json:"kind" doc:"what is asked for: merge, close, push, reopen or label"`
 		PRID      string   `json:"pr_id" doc:"the pull request that it is about"`
@@ -126,19 +135,19 @@ type (
 		Weaker    []string `json:"weaker,omitzero" doc:"the fields of the policy file that would change; left out without protected paths"`
 		Back      []string `json:"back,omitzero" doc:"files that the merge would bring back, which were dropped, at most 50; left out: it would bring nothing back that is known"`
 	}
-	approvedData struct {
+	ApprovedData struct {
 		HeadSHA string `json:"head_sha" doc:"the head that is to be merged"`
 		Kind    string `json:"kind,omitempty" doc:"what is to be done; left out of the answer to a question about a merge"`
 		PRID    string `json:"pr_id" doc:"the pull request"`
 	}
-	carriedData struct {
+	CarriedData struct {
 		Change   string  `json:"change" doc:"the change that both heads have: a SHA-256 over the changed files"`
 		From     string  `json:"from" doc:"the head that the question or approval was about"`
 		PRID     string  `json:"pr_id" doc:"the pull request"`
 		PushedBy *string `json:"pushed_by" doc:"who pushed the new head; null if that is not known"`
 		To       string  `json:"to" doc:"the head that takes it over"`
 	}
-	questionData struct {
+	QuestionData struct {
 		HeadSHA string `json:"head_sha" doc:"the head that the question is about"`
 		PRID    string `json:"pr_id" doc:"the pull request that it is about"`
 	}
@@ -146,16 +155,16 @@ type (
 
 // The events of a question about a pull request.
 var (
-	AskedEvent    = event.Declare[askedData]("approval.asked", ApprovalTopic, "A person is asked about a head, or the policy orders it.")
-	approvedEvent = event.Declare[approvedData]("approval.approved", ApprovalTopic, "Somebody approved the merge of a head, or ordered it.")
-	carriedEvent  = event.Declare[carriedData]("approval.carried", ApprovalTopic, "A new head with the same change took the question or the approval over.")
-	skippedEvent  = event.Declare[questionData]("approval.skipped", ApprovalTopic, "Somebody declined the merge of a head.")
-	expiredEvent  = event.Declare[questionData]("approval.expired", ApprovalTopic, "The question lapsed without an answer.")
-	staleEvent    = event.Declare[questionData]("approval.stale", ApprovalTopic, "The question is of no use any more.")
+	AskedEvent    = event.Declare[AskedData]("approval.asked", ApprovalTopic, "A person is asked about a head, or the policy orders it.")
+	ApprovedEvent = event.Declare[ApprovedData]("approval.approved", ApprovalTopic, "Somebody approved the merge of a head, or ordered it.")
+	CarriedEvent  = event.Declare[CarriedData]("approval.carried", ApprovalTopic, "A new head with the same change took the question or the approval over.")
+	SkippedEvent  = event.Declare[QuestionData]("approval.skipped", ApprovalTopic, "Somebody declined the merge of a head.")
+	ExpiredEvent  = event.Declare[QuestionData]("approval.expired", ApprovalTopic, "The question lapsed without an answer.")
+	StaleEvent    = event.Declare[QuestionData]("approval.stale", ApprovalTopic, "The question is of no use any more.")
 )
 
 // QuestionsEnded are the events after which a question waits for nobody.
-var QuestionsEnded = []event.Any{approvedEvent, skippedEvent, expiredEvent, staleEvent}
+var QuestionsEnded = []event.Any{ApprovedEvent, SkippedEvent, ExpiredEvent, StaleEvent}
 
 // Progress is a step of the pull request of a task.
 type Progress struct {

@@ -1,4 +1,4 @@
-package pull
+package record
 
 import (
 	"time"
@@ -30,28 +30,28 @@ const aside = ` FROM pull_actions a WHERE a.pr_id = $1 AND a.kind = 'merge' AND 
 const asideColumns = `a.id, a.head_sha, a.base_ref, a.merge_bases, a.change, a.decided_by, a.carried_from, a.expires_at`
 
 var (
-	// setAsideAction keeps the time of a decision.
-	setAsideAction = db.S(`UPDATE pull_actions SET state = 'stale', stale_why = 'head_moved', decided_at = COALESCE(decided_at, $2)
+	// SetAsideAction keeps the time of a decision.
+	SetAsideAction = db.S(`UPDATE pull_actions SET state = 'stale', stale_why = 'head_moved', decided_at = COALESCE(decided_at, $2)
 		WHERE pr_id = $1 AND state IN ('pending', 'approved')`)
-	// dropAside has no new head take over what was decided about earlier ones.
-	dropAside = db.S(`UPDATE pull_actions SET stale_why = 'withdrawn' WHERE pr_id = $1 AND kind = 'merge' AND state = 'stale'
+	// DropAside has no new head take over what was decided about earlier ones.
+	DropAside = db.S(`UPDATE pull_actions SET stale_why = 'withdrawn' WHERE pr_id = $1 AND kind = 'merge' AND state = 'stale'
 		AND stale_why = 'head_moved'`)
-	mayCarry = db.Q[bool](`SELECT EXISTS (SELECT 1` + aside + `)`)
-	// sameChange prefers an approval to a question, and then the newest.
-	sameChange = db.Q[asideRow](`SELECT ` + asideColumns + aside + ` AND a.change = $2
+	MayCarry = db.Q[bool](`SELECT EXISTS (SELECT 1` + aside + `)`)
+	// SameChange prefers an approval to a question, and then the newest.
+	SameChange = db.Q[asideRow](`SELECT ` + asideColumns + aside + ` AND a.change = $2
 		ORDER BY CASE WHEN a.decided_by IS NULL THEN 1 ELSE 0 END, a.requested_at DESC, a.id DESC LIMIT 1`)
-	asideByID = db.Q[asideRow](`SELECT ` + asideColumns + aside + ` AND a.id = $2`)
-	// carryAction makes a stale action open again, for another head.
-	carryAction = db.SWith[carryArgs](`UPDATE pull_actions SET state = :state, stale_why = '', error = NULL, called = FALSE,
+	AsideByID = db.Q[asideRow](`SELECT ` + asideColumns + aside + ` AND a.id = $2`)
+	// CarryAction makes a stale action open again, for another head.
+	CarryAction = db.SWith[CarryArgs](`UPDATE pull_actions SET state = :state, stale_why = '', error = NULL, called = FALSE,
 		carried_from = COALESCE(carried_from, head_sha), head_sha = :head_sha, ` + notDue + `,
 		decided_at = CASE WHEN :state = 'pending' THEN NULL ELSE decided_at END
 		WHERE id = :id AND state = 'stale'`)
-	// knowAction notes what an action is about that was made before that was known.
-	knowAction = db.S(`UPDATE pull_actions SET change = (SELECT p.change FROM pulls p WHERE p.id = $1),
+	// KnowAction notes what an action is about that was made before that was known.
+	KnowAction = db.S(`UPDATE pull_actions SET change = (SELECT p.change FROM pulls p WHERE p.id = $1),
 		patch_id = (SELECT p.patch_id FROM pulls p WHERE p.id = $1), merge_base = (SELECT p.merge_base FROM pulls p WHERE p.id = $1),
 		merge_bases = (SELECT p.merge_bases FROM pulls p WHERE p.id = $1), base_ref = (SELECT p.base_ref FROM pulls p WHERE p.id = $1)
 		WHERE pr_id = $1 AND head_sha = $2 AND change = '' AND state IN ('pending', 'approved')`)
 )
 
-// carryArgs are the parameters of carryAction.
-type carryArgs struct{ ID, State, HeadSHA string }
+// CarryArgs are the parameters of carryAction.
+type CarryArgs struct{ ID, State, HeadSHA string }
