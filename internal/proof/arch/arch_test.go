@@ -89,7 +89,7 @@ var edges = map[string]string{
 	"webpush/pushtest":  "webpush",
 
 	"inbound": "client/inert secretscan",
-	"linear":  "", "stripe": "",
+	"linear":  "", "stripe": "", "bundle": "lazy minisign version",
 
 	"codehost":         "fault lazy",
 	"codehost/builtin": "codehost codehost/gitfolder codehost/smarthttp fault observe unixfile",
