@@ -182,7 +182,7 @@ func inBundle(t *testing.T, dir string, public minisign.Key) {
 	if _, err := bundle.Make(dir, []minisign.Key{public}, path); err != nil {
 		t.Fatal(err)
 	}
-	r, err := bundle.Open(path, []minisign.Key{public}, into, "v1.2.3")
+	r, err := bundle.Open(path, []minisign.Key{public}, into, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -185,7 +185,7 @@ func (w *walk) bundles() {
 	}
 	w.server.refuses("the signature of SHA256SUMS does not hold", "root", "/opt/y/yardmaster", "bundle", "/srv/all/foreign", "/srv/b.tar", "--key", w.key)
 	w.server.run("root", "sh", "-c", "mkdir /srv/hand && cd /srv/hand && tar -xf "+w.bundle(after)+" && cd * && minisign -Vm SHA256SUMS -P "+w.key)
-	w.has(w.far.run("root", "sh", "-c", "cd /srv && tar -xf "+w.bundle(after)+` && cd yardmaster_* && sha256sum -c SHA256SUMS && sh install.sh "$PWD" /opt/b`),
+	w.has(w.far.run("root", "sh", "-c", "cd /srv && tar -xf "+w.bundle(after)+" && cd yardmaster_"+after[1:]+` && sha256sum -c SHA256SUMS && sh install.sh "$PWD" /opt/b`),
 		"yardmaster "+after)
 	program := func(args ...string) []string {
 		return append(append([]string{"/opt/b/yardmaster", "bundle"}, args...), "--key", w.key)

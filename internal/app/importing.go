@@ -10,8 +10,6 @@ import (
 	"yardmaster/internal/config"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/release"
-	"yardmaster/internal/minisign"
-	"yardmaster/internal/version"
 )
 
 // ImportRelease puts a signed program, or each of a bundle, into the ledger of the configured server,
@@ -60,18 +58,16 @@ func programsOf(path string, keys []string) (out []string, remove func() error, 
 	if is, err := bundle.Is(path); err != nil || !is {
 		return []string{path}, remove, err
 	}
-	by := make([]minisign.Key, len(keys))
-	for i, text := range keys {
-		if by[i], err = minisign.ParseKey(text); err != nil {
-			return nil, remove, fmt.Errorf("release-keys: %w", err)
-		}
+	by, err := bundle.Keys(keys)
+	if err != nil {
+		return nil, remove, fmt.Errorf("release-keys: %w", err)
 	}
 	at, err := os.MkdirTemp("", "yardmaster-bundle-")
 	if err != nil {
 		return nil, remove, err
 	}
 	remove = func() error { return os.RemoveAll(at) }
-	is, err := bundle.Open(path, by, at, version.Own)
+	is, err := bundle.Open(path, by, at, false)
 	if err == nil {
 		out, err = is.Programs(at)
 	}

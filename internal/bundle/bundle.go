@@ -120,8 +120,29 @@ func Is(path string) (bool, error) {
 }
 
 // Open checks a whole bundle and then puts its files into a folder that is empty or not there. One
-// of an older version than own is refused; empty: any is taken. If it fails, nothing is left of it.
-func Open(path string, keys []minisign.Key, into, own string) (out Release, err error) {
+// of an older version than this program is refused, unless older is taken as well. If it fails,
+// nothing is left of it.
+func Open(path string, keys []minisign.Key, into string, older bool) (Release, error) {
+	if older {
+		return open(path, keys, into, "")
+	}
+	return open(path, keys, into, version.Own)
+}
+
+// Keys are public keys of minisign, by their texts.
+func Keys(texts []string) (out []minisign.Key, err error) {
+	for _, text := range texts {
+		k, err := minisign.ParseKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("%.80q is no public key of minisign", text)
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+// open is Open in a program of the version own.
+func open(path string, keys []minisign.Key, into, own string) (out Release, err error) {
 	if there, err := os.ReadDir(into); err == nil && len(there) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
 		return out, errors.Join(fmt.Errorf("%s is no empty folder", into), err)
 	}

@@ -50,7 +50,9 @@ func sealed(t *testing.T, dir, version string, seed byte, names ...string) {
 	must(t, os.WriteFile(filepath.Join(dir, signature), []byte("untrusted comment: "+Untrusted+"\n"+rest), 0o600))
 }
 
-var files = []string{"install.sh", "yardmaster-docs_1.2.3.tar.gz", "yardmaster_1.2.3_linux_arm64.cdx.json", "yardmaster_1.2.3_linux_arm64.tar.gz"}
+var files = []string{
+	"install.sh", "yardmaster-docs_1.2.3.tar.gz", "yardmaster_1.2.3_linux_arm64.cdx.json", "yardmaster_1.2.3_linux_arm64.tar.gz",
+}
 
 // folder is one of a release, signed by the key of 1.
 func folder(t *testing.T, names ...string) string {
@@ -99,7 +101,7 @@ func TestThereAndBack(t *testing.T) {
 		t.Errorf("%v, %v", is, err)
 	}
 	into := filepath.Join(t.TempDir(), "open")
-	if _, err := Open(path, keysOf(1), into, "v1.3.0"); err == nil || !strings.Contains(err.Error(), "older than this program, v1.3.0") {
+	if _, err := open(path, keysOf(1), into, "v1.3.0"); err == nil || !strings.Contains(err.Error(), "older than this program, v1.3.0") {
 		t.Errorf("an older one: %v", err)
 	}
 	if _, err := os.Stat(into); !errors.Is(err, fs.ErrNotExist) {
@@ -107,7 +109,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 	for _, own := range []string{"", "dev", "v1.2.3", "v1.2.2"} {
 		into := filepath.Join(t.TempDir(), "open")
-		r, err := Open(path, append(keysOf(2), keysOf(1)...), into, own)
+		r, err := open(path, append(keysOf(2), keysOf(1)...), into, own)
 		if err != nil || r.Version != "v1.2.3" || len(r.Files) != len(files) {
 			t.Fatalf("%+v, %v", r, err)
 		}
@@ -123,14 +125,14 @@ func TestThereAndBack(t *testing.T) {
 				t.Errorf("%q, %v", text, err)
 			}
 		}
-		if _, err := Open(path, keysOf(1), into, own); err == nil || !strings.Contains(err.Error(), "no empty folder") {
+		if _, err := open(path, keysOf(1), into, own); err == nil || !strings.Contains(err.Error(), "no empty folder") {
 			t.Errorf("into a folder with files: %v", err)
 		}
 	}
 }
 
-// No byte of a bundle can be another (tried: each that is not zero, and some of the rest), none can lack and none be more, and nothing of such a one is
-// written.
+// No byte of a bundle can be another (tried: each that is not zero, and some of the rest), none can
+// lack and none be more, and nothing of such a one is written.
 func TestEveryByteIsSigned(t *testing.T) {
 	t.Parallel()
 	whole, err := os.ReadFile(made(t))
@@ -139,7 +141,7 @@ func TestEveryByteIsSigned(t *testing.T) {
 	refused := func(what string, text []byte) {
 		t.Helper()
 		must(t, os.WriteFile(path, text, 0o600))
-		if _, err := Open(path, keysOf(1), into, ""); err == nil || !strings.HasPrefix(err.Error(), path+" is refused: ") {
+		if _, err := open(path, keysOf(1), into, ""); err == nil || !strings.HasPrefix(err.Error(), path+" is refused: ") {
 			t.Fatalf("%s: %v", what, err)
 		}
 		if _, err := os.Stat(into); !errors.Is(err, fs.ErrNotExist) {
@@ -167,6 +169,7 @@ func TestEveryByteIsSigned(t *testing.T) {
 // What is refused is named.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
+	write := func(dir, name, text string) { must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
 	says := func(want string, err error) {
 		t.Helper()
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -184,16 +187,16 @@ func TestRefusals(t *testing.T) {
 		want   string
 		change func(dir string)
 	}{
-		{"install.sh is not what was signed", func(dir string) { must(t, os.WriteFile(filepath.Join(dir, "install.sh"), []byte("x"), 0o600)) }},
+		{"install.sh is not what was signed", func(dir string) { write(dir, "install.sh", "x") }},
 		{"install.sh: no such file", func(dir string) { must(t, os.Remove(filepath.Join(dir, "install.sh"))) }},
-		{"signature of SHA256SUMS does not hold", func(dir string) { must(t, os.WriteFile(filepath.Join(dir, Sums), nil, 0o600)) }},
+		{"signature of SHA256SUMS does not hold", func(dir string) { write(dir, Sums, "") }},
 		{"has no yardmaster-docs_1.2.3.tar.gz", func(dir string) { sealed(t, dir, "v1.2.3", 1, files[0], files[2], files[3]) }},
 		{"has no yardmaster_1.2.3_linux_arm64.cdx.json", func(dir string) { sealed(t, dir, "v1.2.3", 1, files[0], files[1], files[3]) }},
 		{"has no program", func(dir string) { sealed(t, dir, "v1.2.3", 1, files[0], files[1]) }},
 		{"is no release", func(dir string) { sealed(t, dir, "", 1, files...) }},
 		{"signature of SHA256SUMS does not hold", func(dir string) { sealed(t, dir, "v1.2.3", 2, files...) }},
 		{`a path outside: "../outside"`, func(dir string) {
-			must(t, os.WriteFile(filepath.Join(dir, "../outside"), []byte("x"), 0o600))
+			write(dir, "../outside", "x")
 			sealed(t, dir, "v1.2.3", 1, append(files, "../outside")...)
 		}},
 		{"names install.sh twice", func(dir string) { sealed(t, dir, "v1.2.3", 1, append(files, files[0])...) }},
@@ -223,7 +226,7 @@ func TestPathsOutside(t *testing.T) {
 		must(t, err)
 		w := tar.NewWriter(f)
 		must(t, errors.Join(r.add(w, dir, Sums), r.add(w, dir, signature), w.WriteHeader(outside), w.Close(), f.Close()))
-		_, err = Open(path, keysOf(1), into, "")
+		_, err = open(path, keysOf(1), into, "")
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has %q where yardmaster_1.2.3/install.sh belongs", outside.Name)) {
 			t.Errorf("%v", err)
 		}
