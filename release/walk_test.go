@@ -288,6 +288,7 @@ func (w *walk) upgrade() {
 	w.has(w.me("release", "import", w.bundle(after), "--config", "/etc/yardmaster/yardmaster.yaml", "--data", "/var/lib/yardmaster"), "for darwin/arm64")
 	w.has(w.me("call", "box.releases", "--jq", ".data[] | .channel + .target"), "stabledarwin/arm64")
 	w.has(w.server.run("yardmaster", "sh", "-c", "yardmaster box enroll | grep /join | sed 's/| sh *$//' | sh"), "Darwin/arm64) from=")
+	w.me("box", "pin", "account", "--channel", "stable")
 	w.has(w.me("box", "update", "--channel", "stable", "--soak", "1s", "--watch"), "Started to bring 1 box to "+after)
 	w.has(w.me("box", "list", "--json", "presence"), after)
 	w.step("the box has the new program as well, out of the bundle")

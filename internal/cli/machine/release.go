@@ -22,7 +22,8 @@ func importRelease(ctx context.Context, cfg *config.Config, plain []string) erro
 		fmt.Printf("%s of the channel %s, for %s, is in the ledger, signed by the key %s.\n", client.Inert(r.Version), r.Channel, r.Target, r.Key)
 	}
 	if err == nil {
-		fmt.Printf("`yardmaster box update --channel %s` brings boxes to it.\n", all[0].Channel)
+		fmt.Printf("`yardmaster box update --channel %[1]s` brings boxes to it that follow that channel; "+
+			"`yardmaster box pin account --channel %[1]s` has all of an account do so.\n", all[0].Channel)
 	}
 	return err
 }
