@@ -39,13 +39,10 @@ type section struct {
 
 var sections = []section{
 	{"start", "Start and idle memory. The baseline is a bare net/http server as a process of its own.", start},
-	{"first", "What one who is new waits for: the demo of the README, with a program that is built, and the one line that makes a box of a machine, from asking for it until the box is online.", first},
 	{"list", "Listing tasks, 50 a page, with a personal access token, from 4 clients. The baseline is a bare net/http handler: the same statements on the same database file, prepared, scanned by hand into the same struct, encoded with the same JSON library.", list},
-	{"metrics", "The same page of 10,000 tasks from a server that counts for Prometheus. The baseline is the same server without `metrics-listen`; the two take turns.", counted},
 	{"pending", "Listing a page of 5,000 pending tasks in 20 repositories, each with its place in the queue and what holds it. The baseline is the same page of as many tasks that are over, from another server; both databases, 4 clients.", pending},
 	{"coding", "The same page of tasks, compressed as the client asks and plain, 4 clients, who do not unpack it.", coding},
 	{"create", "Filing tasks from 16 clients, durable before the answer. The baseline is a bare net/http handler that decodes the body and commits one insert of the same row alone, into the same schema; the program also looks up repository, template and seats, writes the chained audit row and keeps the depth of the queue.", create},
-	{"backup", "Filing tasks from 16 clients while a backup of 1 GB is made of the same server: 400,000 tasks, and a repository of 700 MB that do not pack. The baseline is the same server while none is made; the two take turns, and share the cores and the disk.", copied},
 	{"dispatch", "From the answer of task.create until the box knows that its acceptance of the run is stored. The baseline is three durable SQLite commits and one NATS round trip, nothing else. Then what one task of a rush costs the server, without what its agent reports: groups of commits share what is written.", dispatch},
 	{"claim", "A box claims the next task: the whole call on the domain, with its run, session, tokens and audit rows. The baseline is the same call on a short queue, the two taking turns; both databases.", claim},
 	{"ingest", "Events from a box into the database, in order, exactly once, 32 a message, 32 runs at a time, each answered once it is durable. The baseline is bare inserts of the same rows, 32 in a statement and a durable commit each.", ingest},
@@ -66,6 +63,9 @@ var sections = []section{
 	{"digest", "The daily digest of 10,000 events (tasks that ended, merges, checks, minutes of spending, escalations), behind 200,000 older ones: from the search for what is due until it is stored. Both databases.", digests},
 	{"dashboard", "A page in a real browser, Chromium, on the same cores. The baseline of the first paint is a page of this server without a script, of a row's coming a call that changes nothing, of what is drawn a loop in the same page that splits 40,000 short texts. The baseline of the command is a program that asks for the same page of tasks and prints it as it came.", faces},
 	{"inbox", "From an escalation that somebody else causes until a person who follows the topic notifications has its row: the durable call, the reader of the record, and the stream. The baseline is a bare handler that commits one insert, and another that hands one frame to a channel, called one after the other. Then what it adds to filing tasks, from 16 clients, that a person follows their inbox; the baseline is the same server without.", inbox},
+	{"first", "What one who is new waits for: the demo of the README, with a program that is built, and the one line that makes a box of a machine, from asking for it until the box is online.", first},
+	{"metrics", "A page of 50 of 10,000 tasks, 4 clients, from a server that counts for Prometheus. The baseline is the same server without `metrics-listen`; the two take turns.", counted},
+	{"backup", "Filing tasks from 16 clients while a backup of 1 GB is made of the same server: 400,000 tasks, and a repository of 700 MB that do not pack. The baseline is the same server while none is made; the two take turns, and share the cores and the disk.", copied},
 }
 
 // bench is the state that the sections share.

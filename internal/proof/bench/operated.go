@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -218,6 +219,10 @@ func (w *world) joins(ctx context.Context, b *bench, name string) (took time.Dur
 	if err != nil {
 		return 0, err
 	}
+	before, err := w.online(ctx)
+	if err != nil {
+		return 0, err
+	}
 	begin := time.Now()
 	var minted struct{ Join string }
 	if err := w.api.Call(ctx, http.MethodPost, "/v1/runners/enrollments", map[string]any{"name": name}, &minted); err != nil {
@@ -234,15 +239,13 @@ func (w *world) joins(ctx context.Context, b *bench, name string) (took time.Dur
 		err = errors.Join(err, syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL))
 		<-gone
 	}()
-	for online := false; !online; {
-		var boxes struct {
-			Data []struct{ Name, Status string }
-		}
-		if err := w.api.Call(ctx, http.MethodGet, "/v1/runners", nil, &boxes); err != nil {
+	for {
+		now, err := w.online(ctx)
+		if err != nil {
 			return 0, err
 		}
-		for _, x := range boxes.Data {
-			online = online || x.Name == name && x.Status == "online"
+		if slices.ContainsFunc(now, func(id string) bool { return !slices.Contains(before, id) }) {
+			break
 		}
 		if time.Since(begin) > 2*joinedWithin {
 			return 0, errors.New("the box does not come online")
@@ -250,4 +253,21 @@ func (w *world) joins(ctx context.Context, b *bench, name string) (took time.Dur
 		time.Sleep(20 * time.Millisecond)
 	}
 	return time.Since(begin), nil
+}
+
+// online are the ids of the boxes that are there.
+func (w *world) online(ctx context.Context) (out []string, err error) {
+	var boxes struct {
+		Data []struct {
+			ID       string
+			Presence struct{ Status string }
+		}
+	}
+	err = w.api.Call(ctx, http.MethodGet, "/v1/runners", nil, &boxes)
+	for _, x := range boxes.Data {
+		if x.Presence.Status == "online" {
+			out = append(out, x.ID)
+		}
+	}
+	return out, err
 }
