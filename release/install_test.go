@@ -111,6 +111,14 @@ func TestInstall(t *testing.T) {
 
 	bare := newMachine(t, server.URL+"/")
 	bare.refuses(script("v1.3.0"), "v1.3.0", "minisign or openssl is needed")
+
+	cut := newMachine(t, all+"/", "openssl") // off, with the files in a folder
+	if err := os.Remove(filepath.Join(cut.bin, "curl")); err != nil {
+		t.Fatal(err)
+	}
+	cut.refuses(script("v1.3.0"), "changed", "tar.gz is not what was signed")
+	cut.refuses(script("v1.3.0"), "nowhere", "cannot fetch")
+	cut.installs(script("v1.3.0"), "v1.3.0", "yardmaster v1.3.0")
 }
 
 func appended(t *testing.T, path string) {

@@ -1,6 +1,6 @@
 // Release makes the files of a release from a clean checkout: for each target an archive with the
 // program, its manual pages, the terms of everything in it and a bill of materials, a deb and an
-// rpm; then SHA256SUMS, and a signature of each file in minisign's form. The same commit, version,
+// rpm, and the documents; then SHA256SUMS, and a signature of each file in minisign's form. The same commit, version,
 // key and Go make the same bytes.
 //
 //	go run . -source .. -into ../dist -version v1.2.3 -key SECRET-KEY
@@ -11,7 +11,7 @@
 //   - main.go: the order of things
 //   - checkout.go: what is released, and whether it may be
 //   - build.go: the program for a target, and what goes with it
-//   - archive.go, packages.go, image.go, chart.go: what is handed out
+//   - archive.go, packages.go, image.go, chart.go, docs.go: what is handed out
 //   - sign.go: sums and signatures
 package main
 
@@ -81,7 +81,7 @@ func (r *release) run(key string, unsigned bool, bases string, targets []string)
 		}
 		fmt.Printf("%s in %.1f s\n", target, time.Since(began).Seconds())
 	}
-	if err := errors.Join(r.chart(), r.installer()); err != nil {
+	if err := errors.Join(r.chart(), r.docs(), r.installer()); err != nil {
 		return err
 	}
 	if err := r.same(); err != nil {

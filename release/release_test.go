@@ -16,6 +16,7 @@ import (
 
 	sign "aead.dev/minisign"
 
+	"yardmaster/internal/bundle"
 	"yardmaster/internal/minisign"
 )
 
@@ -27,6 +28,8 @@ func toy(t *testing.T) string {
 		"go.mod":                         "module yardmaster\n\ngo 1.26.0\n",
 		"LICENSE":                        "Apache\n",
 		"README.md":                      "# Toy\n",
+		"docs/docs.go":                   "package docs\n",
+		"docs/install.md":                "# Install\n",
 		"internal/web/dist/LICENSES.txt": "terms of pages\n",
 		"cmd/yardmaster/main.go": "package main\n\nimport \"os\"\n\nvar version, revision string\n\nfunc main() {\n" +
 			"\tif len(os.Args) > 2 {\n\t\tos.MkdirAll(os.Args[2], 0o755)\n\t\tos.WriteFile(os.Args[2]+\"/yardmaster.1\", []byte(\"page\"), 0o644)\n\t}\n" +
@@ -96,7 +99,8 @@ func TestWholeRelease(t *testing.T) {
 	}
 	names := read(t, a)
 	for _, want := range []string{
-		"SHA256SUMS", "install.sh", "yardmaster-1.2.3-1.x86_64.rpm", "yardmaster-chart-1.2.3.tgz", "yardmaster_1.2.3-1_amd64.deb",
+		"SHA256SUMS", "install.sh", "yardmaster-1.2.3-1.x86_64.rpm", "yardmaster-chart-1.2.3.tgz", "yardmaster-docs_1.2.3.tar.gz",
+		"yardmaster_1.2.3-1_amd64.deb",
 		"yardmaster_1.2.3_linux_amd64.cdx.json", "yardmaster_1.2.3_linux_amd64.tar.gz",
 	} {
 		signature, there := names[want+".minisig"]
@@ -118,13 +122,14 @@ func TestWholeRelease(t *testing.T) {
 			t.Errorf("%s has other bytes the second time", name)
 		}
 	}
-	if len(names) != 14 || len(other) != 14 {
+	if len(names) != 16 || len(other) != 16 {
 		t.Errorf("%d and %d files", len(names), len(other))
 	}
 	if !bytes.Contains(names["install.sh"], []byte(public.String())) {
 		t.Error("install.sh does not trust the key")
 	}
 	inArchive(t, names["yardmaster_1.2.3_linux_amd64.tar.gz"], public)
+	inBundle(t, a, public)
 }
 
 func inArchive(t *testing.T, archive []byte, public minisign.Key) {
@@ -167,6 +172,34 @@ func inArchive(t *testing.T, archive []byte, public minisign.Key) {
 		if members[want] == "" {
 			t.Errorf("no %s", want)
 		}
+	}
+}
+
+// inBundle makes the bundle of a release, opens it, and finds the release and what boxes take of it.
+func inBundle(t *testing.T, dir string, public minisign.Key) {
+	t.Helper()
+	path, into := filepath.Join(t.TempDir(), "b.tar"), filepath.Join(t.TempDir(), "open")
+	if _, err := bundle.Make(dir, []minisign.Key{public}, path); err != nil {
+		t.Fatal(err)
+	}
+	r, err := bundle.Open(path, []minisign.Key{public}, into, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, is := read(t, dir), read(t, into)
+	for name, content := range was {
+		if strings.HasSuffix(name, ".minisig") && name != "SHA256SUMS.minisig" {
+			continue // the sums are signed, so this is
+		}
+		if !bytes.Equal(is[name], content) {
+			t.Errorf("%s is another than before", name)
+		}
+	}
+	if len(is) != len(was)/2+1 || r.Version != "v1.2.3" {
+		t.Errorf("%d of %d files, %s", len(is), len(was), r.Version)
+	}
+	if programs, err := r.Programs(into); err != nil || len(programs) != 1 {
+		t.Errorf("%v, %v", programs, err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	sign "aead.dev/minisign"
 
+	"yardmaster/internal/bundle"
 	"yardmaster/internal/minisign"
 	"yardmaster/internal/protocol"
 )
@@ -47,7 +48,7 @@ func (s *signer) sign(content []byte, comment string) ([]byte, error) {
 	if _, err := io.Copy(io.Discard, reader); err != nil {
 		return nil, err
 	}
-	text := reader.SignWithComments(s.key, comment, "signature of Yardmaster")
+	text := reader.SignWithComments(s.key, comment, bundle.Untrusted)
 	key, err := minisign.ParseKey(s.public())
 	if err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func (r *release) seal() error {
 		if err != nil {
 			return err
 		}
-		text, err := r.key.sign(content, "yardmaster file:"+name+" version:"+r.version)
+		text, err := r.key.sign(content, bundle.Of(name, r.version))
 		if err != nil {
 			return fmt.Errorf("the signature of %s: %w", name, err)
 		}

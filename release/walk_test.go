@@ -29,6 +29,7 @@ type walk struct {
 	*testing.T
 	began       time.Time
 	all         string // folder of the releases
+	key         string // by which they are signed
 	server, far *station
 	serving     *service
 }
@@ -45,6 +46,7 @@ func TestWalk(t *testing.T) {
 	w.files()
 	w.step("two machines are there")
 	w.checks()
+	w.bundles()
 	w.install()
 	w.serve()
 	w.setUp()
@@ -73,8 +75,9 @@ func (w *walk) step(what string) {
 // releases makes the two, and three that lie.
 func (w *walk) releases() {
 	w.Helper()
-	key, _ := secretKey(w.T)
+	key, public := secretKey(w.T)
 	foreign, _ := secretKey(w.T)
+	w.key = public.String()
 	source := filepath.Join(w.TempDir(), "source")
 	command(w.T, "git", "clone", "-q", "--shared", "..", source)
 	schema := filepath.Join(source, "internal/db/migrations/9999_walk.sql")
@@ -85,7 +88,11 @@ func (w *walk) releases() {
 			git(w.T, source, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "a newer schema")
 		}
 		r := release{checkout: checkout{source: source, version: version}, into: filepath.Join(w.all, version)}
-		w.must(r.run(key, false, "", []string{"linux/" + runtime.GOARCH}))
+		targets := []string{"linux/" + runtime.GOARCH}
+		if version == after {
+			targets = append(targets, "darwin/arm64") // that boxes have something that is not the server's own program
+		}
+		w.must(r.run(key, false, "", targets))
 		w.step("release " + version + " is made")
 	}
 	for _, liar := range []string{"changed", "foreign"} {
@@ -162,20 +169,48 @@ func (w *walk) has(text, want string) {
 	}
 }
 
-// install puts the package of the older release onto the server's machine, as its page says.
+func (w *walk) bundle(version string) string { return "/srv/yardmaster_" + version[1:] + ".bundle.tar" }
+
+// bundles makes one of each release on the server's machine, and carries them to the other, which
+// opens the newer by hand, as one does that has no program yet, and then by the program.
+func (w *walk) bundles() {
+	w.Helper()
+	for _, version := range []string{before, after} {
+		w.has(w.server.run("root", "/opt/y/yardmaster", "bundle", "/srv/all/"+version, w.bundle(version), "--key", w.key), "is whole: the release "+version)
+		text, err := os.ReadFile(filepath.Join(w.server.root, w.bundle(version)))
+		w.must(err)
+		w.must(os.WriteFile(filepath.Join(w.far.root, w.bundle(version)), text, 0o644))
+		text[len(text)/2]++
+		w.must(os.WriteFile(filepath.Join(w.far.root, "srv/changed.tar"), text, 0o644))
+	}
+	w.server.refuses("the signature of SHA256SUMS does not hold", "root", "/opt/y/yardmaster", "bundle", "/srv/all/foreign", "/srv/b.tar", "--key", w.key)
+	w.server.run("root", "sh", "-c", "mkdir /srv/hand && cd /srv/hand && tar -xf "+w.bundle(after)+" && cd * && minisign -Vm SHA256SUMS -P "+w.key)
+	w.has(w.far.run("root", "sh", "-c", "cd /srv && tar -xf "+w.bundle(after)+" && cd yardmaster_"+after[1:]+` && sha256sum -c SHA256SUMS && sh install.sh "$PWD" /opt/b`),
+		"yardmaster "+after)
+	program := func(args ...string) []string {
+		return append(append([]string{"/opt/b/yardmaster", "bundle"}, args...), "--key", w.key)
+	}
+	w.far.refuses("which is older than this program", "root", program("open", w.bundle(before), "/srv/open")...)
+	w.far.refuses("changed.tar is refused", "root", program("open", "/srv/changed.tar", "/srv/open")...)
+	w.has(w.far.run("root", program("open", w.bundle(after), "/srv/open")...), filepath.Base(w.deb(after)))
+	w.step("a release comes onto a machine in one file; a changed byte, a foreign signature and an older one are refused")
+}
+
+// install puts the package of the older release onto the server's machine, as its page says. The newer
+// one comes out of its bundle.
 func (w *walk) install() {
 	w.Helper()
 	s := w.server
-	for _, version := range []string{before, after} {
-		s.run("root", "sh", "-c", "cd /srv && curl -fsSO "+site+version+"/"+filepath.Base(w.deb(version))+" && curl -fsSO "+site+version+
-			"/"+filepath.Base(w.deb(version))+".minisig && minisign -Vm "+w.deb(version)+
-			` -P "$(sed -n 's/^key=.*:-\(.*\)}$/\1/p' /root/`+version+`.sh)"`)
-	}
+	s.run("root", "sh", "-c", "cd /srv && curl -fsSO "+site+before+"/"+filepath.Base(w.deb(before))+" && curl -fsSO "+site+before+
+		"/"+filepath.Base(w.deb(before))+".minisig && minisign -Vm "+w.deb(before)+
+		` -P "$(sed -n 's/^key=.*:-\(.*\)}$/\1/p' /root/`+before+`.sh)"`)
+	s.run("root", "/opt/y/yardmaster", "bundle", "open", w.bundle(after), "/srv/open", "--key", w.key)
+	s.run("root", "cp", "/srv/open/"+filepath.Base(w.deb(after)), w.deb(after))
 	s.run("root", "apt-get", "install", "-y", "-q", w.deb(before))
 	w.has(s.run("root", "yardmaster", "version"), before)
 	w.has(s.run("root", "getent", "passwd", "yardmaster", "yardmaster-box"), "/var/lib/yardmaster-box")
 	s.write("/etc/yardmaster/yardmaster.yaml", "listen: 10.77.0.1:8080\nnats-listen: 10.77.0.1:4222\nscenario: /srv/scenario.yml\n"+
-		"allow-http-keys: anywhere\nsetup-token: walk\n")
+		"allow-http-keys: anywhere\nsetup-token: walk\nair-gapped: on\nrelease-keys: "+w.key+"\n")
 	text, err := os.ReadFile("../internal/demo/scenario.yml")
 	w.must(err)
 	s.write("/srv/scenario.yml", string(text))
@@ -250,9 +285,13 @@ func (w *walk) upgrade() {
 	w.has(w.me("task", "list"), "walk 1")
 	w.server.until("online", "yardmaster", "yardmaster", "box", "list")
 	w.step("the server is upgraded, has its data, and the box is back")
-	w.has(w.me("box", "update", "--channel", "builtin", "--soak", "1s", "--watch"), "Started to bring 1 box to "+after)
+	w.has(w.me("release", "import", w.bundle(after), "--config", "/etc/yardmaster/yardmaster.yaml", "--data", "/var/lib/yardmaster"), "for darwin/arm64")
+	w.has(w.me("call", "box.releases", "--jq", ".data[] | .channel + .target"), "stabledarwin/arm64")
+	w.has(w.server.run("yardmaster", "sh", "-c", "yardmaster box enroll | grep /join | sed 's/| sh *$//' | sh"), "Darwin/arm64) from=")
+	w.me("box", "pin", "account", "--channel", "stable")
+	w.has(w.me("box", "update", "--channel", "stable", "--soak", "1s", "--watch"), "Started to bring 1 box to "+after)
 	w.has(w.me("box", "list", "--json", "presence"), after)
-	w.step("the box has the new program as well")
+	w.step("the box has the new program as well, out of the bundle")
 }
 
 // downgrade is refused by apt, and by the program if somebody insists.

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Installs Yardmaster from a release: install.sh ADDRESS [FOLDER [VERSION]]
 #
-# ADDRESS is where the files of the release are. It is not trusted: what comes from
+# ADDRESS is where the files of the release are: one of the web, or the path of a folder. It is not trusted: what comes from
 # there must be signed by the key below, for the version that is asked for, which is
 # this script's own unless given. An older version than the installed one is refused.
-# It takes curl or wget, tar, sha256sum or shasum, and minisign or openssl 3.
+# It takes curl or wget (for an address), tar, sha256sum or shasum, and minisign or openssl 3.
 set -eu
 
 key=${YARDMASTER_KEY:-@KEY@}
@@ -24,6 +24,7 @@ version=v$(printf %s "${3:-$version}" | sed 's/^v//')
 # A server that sends without an end must not fill the disk.
 limit=200000000
 get() {
+  case $from in /*) cp "$from/$1" "$1" && return ;; esac
   if command -v curl >/dev/null; then
     curl -fsS --max-filesize $limit -o "$1" "$from/$1"
   else

@@ -89,7 +89,7 @@ var edges = map[string]string{
 	"webpush/pushtest":  "webpush",
 
 	"inbound": "client/inert secretscan",
-	"linear":  "", "stripe": "",
+	"linear":  "", "stripe": "", "bundle": "lazy minisign version",
 
 	"codehost":         "fault lazy",
 	"codehost/builtin": "codehost codehost/gitfolder codehost/smarthttp fault observe unixfile",
@@ -131,7 +131,7 @@ var edges = map[string]string{
 	"box/spool":      "box/scrub protocol",
 	"box/worktree":   "gitlfs gitmodules lazy rlimit unixfile",
 
-	"app": "backup certificate proxies api/held api/idempotency api/limit api/limit/drawn api/mcp api/op api/openapi api/reference api/rest " +
+	"app": "backup bundle certificate proxies api/held api/idempotency api/limit api/limit/drawn api/mcp api/op api/openapi api/reference api/rest " +
 		"blob bus clock codehost codehost/builtin codehost/github codehost/homes codehost/pace codehost/relay config db db/due db/lease db/meta " +
 		"db/nodes departure dial durable " +
 		"domain/* domain/pull/record event event/hashchain " +

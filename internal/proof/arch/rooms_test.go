@@ -18,7 +18,7 @@ var rooms = map[string]string{
 	"cli/act": "app cli/capability cli/draft cli/exit cli/noun cli/object cli/output cli/screen cli/signin cli/tree client lazy " +
 		"terminal",
 	"cli/shelf": "client",
-	"cli/machine": "app box box/coder box/program cli/capability cli/exit cli/output cli/screen cli/signin cli/table cli/tree client config event/hashchain lazy " +
+	"cli/machine": "app box bundle box/coder box/program cli/capability cli/exit cli/output cli/screen cli/signin cli/table cli/tree client config event/hashchain lazy " +
 		"demo seal",
 	"cli": "app attestation whatif box cli/act cli/capability cli/change cli/draft cli/exit cli/machine cli/noun cli/object cli/output cli/screen " +
 		"cli/shelf cli/signin cli/table cli/tree client lazy mail money proxies terminal version",

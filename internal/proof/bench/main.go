@@ -63,6 +63,9 @@ var sections = []section{
 	{"digest", "The daily digest of 10,000 events (tasks that ended, merges, checks, minutes of spending, escalations), behind 200,000 older ones: from the search for what is due until it is stored. Both databases.", digests},
 	{"dashboard", "A page in a real browser, Chromium, on the same cores. The baseline of the first paint is a page of this server without a script, of a row's coming a call that changes nothing, of what is drawn a loop in the same page that splits 40,000 short texts. The baseline of the command is a program that asks for the same page of tasks and prints it as it came.", faces},
 	{"inbox", "From an escalation that somebody else causes until a person who follows the topic notifications has its row: the durable call, the reader of the record, and the stream. The baseline is a bare handler that commits one insert, and another that hands one frame to a channel, called one after the other. Then what it adds to filing tasks, from 16 clients, that a person follows their inbox; the baseline is the same server without.", inbox},
+	{"first", "What one who is new waits for: the demo of the README, with a program that is built, and the one line that makes a box of a machine, from asking for it until the box is online.", first},
+	{"metrics", "A page of 50 of 10,000 tasks, 4 clients, from a server that counts for Prometheus. The baseline is the same server without `metrics-listen`; the two take turns.", counted},
+	{"backup", "Filing tasks from 16 clients while a backup of 1 GB is made of the same server: 400,000 tasks, and a repository of 700 MB that do not pack. The baseline is the same server while none is made; the two take turns, and share the cores and the disk.", copied},
 }
 
 // bench is the state that the sections share.

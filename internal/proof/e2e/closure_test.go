@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"yardmaster/internal/backup"
+	"yardmaster/internal/db"
+	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/mail"
 	"yardmaster/internal/proof/till"
 )
@@ -25,8 +27,15 @@ import (
 // when the subscription has been ended, and again when the rows are gone and the files are not. After
 // each start it goes on, until nothing is left but the proof, which is mailed.
 func TestAccountDeletedByItsOwner(t *testing.T) {
+	for _, e := range []db.Engine{db.SQLite, db.Postgres} {
+		t.Run(e.String(), func(t *testing.T) { deletedByItsOwner(t, e) })
+	}
+}
+
+func deletedByItsOwner(t *testing.T, e db.Engine) {
 	far := till.Open(t)
-	st := newStack(t, "--stripe-url", far.URL, "--stripe-secret-key", till.Key, "--stripe-webhook-secret", till.Secret,
+	st := newStack(t, "--database", dbtest.DSN(t, e),
+		"--stripe-url", far.URL, "--stripe-secret-key", till.Key, "--stripe-webhook-secret", till.Secret,
 		"--stripe-seat-price", "price_seat", "--deletion-wait", "0", "--waitlist", "on")
 	st.second()
 	st.call(http.MethodPost, "/v1/billing/checkout", map[string]any{"kind": "seats", "quantity": 3}, nil)
