@@ -63,6 +63,10 @@ var sections = []section{
 	{"digest", "The daily digest of 10,000 events (tasks that ended, merges, checks, minutes of spending, escalations), behind 200,000 older ones: from the search for what is due until it is stored. Both databases.", digests},
 	{"dashboard", "A page in a real browser, Chromium, on the same cores. The baseline of the first paint is a page of this server without a script, of a row's coming a call that changes nothing, of what is drawn a loop in the same page that splits 40,000 short texts. The baseline of the command is a program that asks for the same page of tasks and prints it as it came.", faces},
 	{"inbox", "From an escalation that somebody else causes until a person who follows the topic notifications has its row: the durable call, the reader of the record, and the stream. The baseline is a bare handler that commits one insert, and another that hands one frame to a channel, called one after the other. Then what it adds to filing tasks, from 16 clients, that a person follows their inbox; the baseline is the same server without.", inbox},
+	{"knowledge", "Searches for what people type in 10,000 pages of 2 to 20 kB, 300 of them, with ten excerpts, and pages that are replaced; both databases, which have to find the same. The baseline of a search reads ten pages by their names, that of a page a durable update of its row without the lists.", knowledge},
+	{"board", "A board of 20 widgets, from the call until its answer, over a million tasks of a year. The baseline is the same board of a server with a thousand tasks.", board},
+	{"objects", "16 MB stored durably and read by signed addresses of a folder of objects. The baseline is a bare handler on the same disk that copies the body into a file, syncs and renames it, and serves it; the ratio is that of the rates.", objects},
+	{"simulation", "What yardmaster simulate does with the record of a week. The baseline sorts the same record by priority and age.", simulation},
 }
 
 // bench is the state that the sections share.
