@@ -471,15 +471,15 @@ func (a *App) wire() parts {
 		Model: flow.PageModel{DB: a.db, Gateway: p.gateway}, Tasks: flow.PageTasks{Tasks: p.task, Hosts: a.hosts}}))
 	add(&p, inquiry.New(inquiry.Needs{
 		DB: a.db, Logger: a.log, Hosts: a.hosts, Model: flow.InquiryModel{DB: a.db, Gateway: p.gateway}, Pages: flow.InquiryPages{},
-		Rate: slots{counts: a.limits(), name: "questions", most: inquiry.PerMinute},
-	}))
+		Rate: slots{counts: a.limits(), name: "questions", most: inquiry.PerMinute}}))
 	p.blocker = add(&p, blocker.New(blocker.Needs{
 		DB: a.db, Ring: a.ring, BaseURL: a.base, Repos: flow.BlockerRepos{}, Vault: flow.BlockerVault{Service: vaults},
 		Tasks: flow.BlockerTasks{Tasks: p.task}, Asks: flow.BlockerAsks{},
 	}))
 	add(&p, escalation.New(escalation.Needs{DB: a.db}))
 	add(&p, backlog.New(backlog.Needs{DB: a.db, Due: a.due, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Issues: p.issue}}))
-	p.schedule = add(&p, schedule.New(schedule.Needs{DB: a.db, Due: a.due, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{}}))
+	p.schedule = add(&p, schedule.New(schedule.Needs{
+		DB: a.db, Due: a.due, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{}}))
 	p.digest = add(&p, digest.New(digest.Needs{
 		DB: a.db, Due: a.due, Logger: a.log, BaseURL: a.base, Actors: p.actor,
 		Mails: flow.DigestMails{Outbox: a.mail, Notifications: p.notes}, Keep: days(a.cfg.KeepDigests),

@@ -39,7 +39,8 @@ func New(n Needs) *Service {
 // Ops are the capabilities of this package.
 func (s *Service) Ops() []op.Op {
 	return []op.Op{
-		op.New(op.Row{ID: "task.simulate", Method: "POST", Path: "/v1/queue/simulate", Group: "Tasks", Rule: policy.Require(policy.ReadTasks),
+		op.New(op.Row{ID: "task.simulate", Method: "POST", Path: "/v1/queue/simulate", Group: "Tasks",
+			Rule:    policy.Require(policy.ReadTasks),
 			Summary: "What other boxes or another policy would have meant for the queue as it was",
 			Doc:     "Plays the tries of task.history on a virtual clock, in the order that claims have. Nothing is changed, and it is no forecast."},
 			s.simulate),

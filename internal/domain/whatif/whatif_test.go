@@ -58,7 +58,9 @@ func TestMoreBoxes(t *testing.T) {
 func TestAnotherPolicy(t *testing.T) {
 	t.Parallel()
 	for policy, want := range map[string]Counts{
-		"version: 1\nmerge: {mode: auto}": {Was: 4, Would: 1}, "version: 1\nmerge: {mode: never}": {Was: 4, Would: 0}, "version: 1\nmerge: {mode: ask}": {Was: 4, Would: 4},
+		"version: 1\nmerge: {mode: auto}":  {Was: 4, Would: 1},
+		"version: 1\nmerge: {mode: never}": {Was: 4, Would: 0},
+		"version: 1\nmerge: {mode: ask}":   {Was: 4, Would: 4},
 	} {
 		if found, wrong := Simulate(tries(), []byte(policy), Machines{}, begin); wrong != nil || found.Approvals != want {
 			t.Errorf("%s: %+v %v", policy, found.Approvals, wrong)

@@ -1,6 +1,13 @@
 // A page of the knowledge base: read, edited, and what it was before.
 import { Problem } from "../api";
-import { kbPageDelete, kbPageGet, kbPageUpsert, type KnowledgeKeeper, type KnowledgePage, type Repository } from "../client.gen";
+import {
+  kbPageDelete,
+  kbPageGet,
+  kbPageUpsert,
+  type KnowledgeKeeper,
+  type KnowledgePage,
+  type Repository,
+} from "../client.gen";
 import { Outdated, placeOf, Text, useRepository } from "../cards/kb";
 import { Editor } from "../cards/kbedit";
 import { Actor } from "../cards/who";
@@ -120,7 +127,9 @@ function Read(p: { repo: Repository; of: KnowledgePage; again: () => void }) {
         {d.stale && (
           <>
             <Outdated of={d.stale} />
-            <p class="dim">{d.keeper ? <Kept of={d.keeper} /> : "No task about it is due before the default branch moves again."}</p>
+            <p class="dim">
+              {d.keeper ? <Kept of={d.keeper} /> : "No task about it is due before the default branch moves again."}
+            </p>
             <Act
               call={kbPageUpsert}
               input={{
