@@ -124,7 +124,7 @@ func printFound(w io.Writer, s simulation) {
 		row("wait of "+kind+", half", k.N, seconds(k.P50.Was), seconds(k.P50.Would))
 		row("wait of "+kind+", 9 of 10", k.N, seconds(k.P90.Was), seconds(k.P90.Would))
 	}
-	row("cost, USD", s.Tries, text(s.Cost.Was, "unknown"), text(s.Cost.Would, "unknown"))
+	row("cost, USD", s.Tries, client.Inert(text(s.Cost.Was, "unknown")), client.Inert(text(s.Cost.Would, "unknown")))
 	row("approvals asked", s.Tries, s.Approvals.Was, s.Approvals.Would)
 	if s.Cost.UnpricedCalls > 0 {
 		fmt.Fprintf(w, "\n%d calls without a price are not in the cost.\n", s.Cost.UnpricedCalls)

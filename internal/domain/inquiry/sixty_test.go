@@ -40,7 +40,7 @@ func TestSixtyQuestions(t *testing.T) {
 // fixture is a repository, and the questions about it.
 func fixture(t *testing.T, name string) (files map[string]string, questions []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "sixty", name+".txtar"))
+	text, err := os.ReadFile(filepath.Join("testdata", "sixty", name+".txt"))
 	if err != nil {
 		t.Fatal(err)
 	}

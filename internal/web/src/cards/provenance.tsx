@@ -51,7 +51,7 @@ function Says(p: { of: Statement }) {
         <Fact name="Asked by">
           {m.asked ? (
             <>
-              <Who of={m.asked.requested_by ?? m.asked.created_by} />
+              <Who of={m.asked.requested_by ? "user:" + m.asked.requested_by : m.asked.created_by} />
               {m.asked.verdict && <small>, judged: {words(m.asked.verdict)}</small>}
             </>
           ) : (
@@ -120,22 +120,25 @@ function Places(p: { of: PullRequestProvenance }) {
   const v = p.of,
     said = (c: ProvenanceCopy) => words(c.state) + (c.why ? `: ${inert(c.why)}` : "");
   return (
-    <Facts>
-      <Fact name="Signed">
-        <Time at={v.signed_at} />
-      </Fact>
-      <Fact name="Artifact">
-        {v.artifact.id && v.artifact.state === "stored" ? (
-          <a href={"/ui/artifacts/" + v.artifact.id}>stored</a>
-        ) : (
-          said(v.artifact)
-        )}
-      </Fact>
-      <Fact name="Note of git">{said(v.note)}</Fact>
-      <Fact name="Account's key">
-        <Id of={v.public_key} chars={43} />
-      </Fact>
-    </Facts>
+    <>
+      <h2>Where it is kept</h2>
+      <Facts>
+        <Fact name="Signed">
+          <Time at={v.signed_at} />
+        </Fact>
+        <Fact name="Artifact">
+          {v.artifact.id && v.artifact.state === "stored" ? (
+            <a href={"/ui/artifacts/" + v.artifact.id}>stored</a>
+          ) : (
+            said(v.artifact)
+          )}
+        </Fact>
+        <Fact name="Note of git">{said(v.note)}</Fact>
+        <Fact name="Account's key">
+          <Id of={v.public_key} chars={43} />
+        </Fact>
+      </Facts>
+    </>
   );
 }
 
