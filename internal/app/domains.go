@@ -89,6 +89,7 @@ import (
 	"yardmaster/internal/domain/tracker"
 	"yardmaster/internal/domain/vault"
 	"yardmaster/internal/domain/webhook"
+	"yardmaster/internal/domain/whatif"
 	"yardmaster/internal/event"
 	"yardmaster/internal/flow"
 	"yardmaster/internal/hook"
@@ -447,6 +448,7 @@ func (a *App) wire() parts {
 		Asks: flow.PlanAsks{}, Pulls: flow.Pulls{}, Boxes: p.queue,
 		Budgets: flow.PlanBudgets{}, CommitName: author.Name, CommitEmail: author.Email,
 	}))
+	add(&p, whatif.New(whatif.Needs{DB: a.db}))
 	p.hive = add(&p, hive.New(hive.Needs{DB: a.db, Version: a.opts.Version}))
 	p.budget = add(&p, budget.New(budget.Needs{
 		DB: a.db, Hub: a.hub, Logger: a.log, Clock: a.clock, Node: id.New(), Work: flow.BudgetWork{},
@@ -469,8 +471,7 @@ func (a *App) wire() parts {
 		Model: flow.PageModel{DB: a.db, Gateway: p.gateway}, Tasks: flow.PageTasks{Tasks: p.task, Hosts: a.hosts}}))
 	add(&p, inquiry.New(inquiry.Needs{
 		DB: a.db, Logger: a.log, Hosts: a.hosts, Model: flow.InquiryModel{DB: a.db, Gateway: p.gateway}, Pages: flow.InquiryPages{},
-		Rate: slots{counts: a.limits(), name: "questions", most: inquiry.PerMinute},
-	}))
+		Rate: slots{counts: a.limits(), name: "questions", most: inquiry.PerMinute}}))
 	p.blocker = add(&p, blocker.New(blocker.Needs{
 		DB: a.db, Ring: a.ring, BaseURL: a.base, Repos: flow.BlockerRepos{}, Vault: flow.BlockerVault{Service: vaults},
 		Tasks: flow.BlockerTasks{Tasks: p.task}, Asks: flow.BlockerAsks{},
@@ -478,8 +479,7 @@ func (a *App) wire() parts {
 	add(&p, escalation.New(escalation.Needs{DB: a.db}))
 	add(&p, backlog.New(backlog.Needs{DB: a.db, Due: a.due, Logger: a.log, Hosts: a.hosts, Asks: flow.BacklogAsks{Issues: p.issue}}))
 	p.schedule = add(&p, schedule.New(schedule.Needs{
-		DB: a.db, Due: a.due, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{},
-	}))
+		DB: a.db, Due: a.due, Logger: a.log, Repos: flow.ScheduleRepos{}, Asks: flow.ScheduleAsks{}}))
 	p.digest = add(&p, digest.New(digest.Needs{
 		DB: a.db, Due: a.due, Logger: a.log, BaseURL: a.base, Actors: p.actor,
 		Mails: flow.DigestMails{Outbox: a.mail, Notifications: p.notes}, Keep: days(a.cfg.KeepDigests),

@@ -2,10 +2,9 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -18,18 +17,15 @@ import (
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
-	"yardmaster/internal/whatif"
 )
 
 func simulateCommand() tree.Command {
-	return tree.Command{Words: "simulate", Define: defineSimulate, Members: simulatedMembers,
+	return tree.Command{Words: "simulate", Define: defineSimulate, Answers: "task.simulate",
 		Summary: "play the recorded queue with other boxes or another policy, beside what was",
 		More: "It changes nothing. Without --boxes there are as many slots as were taken at once; docs/simulate.md says\n" +
 			"what it does not know.",
 		Examples: []string{"yardmaster simulate --boxes 8", "yardmaster simulate --policy .svc/policy.yml --since 14d"}}
 }
-
-var simulatedMembers = []string{"tries", "slots", "seats", "same_order", "waits", "cost", "approvals"}
 
 func defineSimulate(fl *flag.FlagSet) tree.Action {
 	file := fl.String("policy", "", "policy `FILE` to judge by; what was in force when empty")
@@ -53,35 +49,51 @@ func defineSimulate(fl *flag.FlagSet) tree.Action {
 		if *boxes == 0 && fl.Changed("slots") {
 			return exit.Misuse("--slots are those of each box: say how many --boxes there are")
 		}
-		var policy []byte
+		in := map[string]any{"hours": hours, "slots": *boxes * *slots, "seats": *seats}
 		if *file != "" {
-			if policy, err = exit.OfFile(os.ReadFile(*file)); err != nil {
+			policy, err := exit.OfFile(os.ReadFile(*file))
+			if err != nil {
 				return err
 			}
+			in["policy"] = string(policy)
 		}
 		c, err := signin.Connect()
 		if err != nil {
 			return err
 		}
-		var all []whatif.Try
-		path := "/v1/queue/history?" + url.Values{"hours": {strconv.Itoa(hours)}, "per_page": {"1000"}}.Encode()
-		if err := client.Each(ctx, c, path, func(t whatif.Try) error { all = append(all, t); return nil }); err != nil {
+		var found simulation
+		done, err := o.Answered(ctx, c, http.MethodPost, "/v1/queue/simulate", in, &found)
+		if done || err != nil {
 			return err
-		}
-		found, wrong := whatif.Simulate(all, policy, whatif.Machines{Slots: *boxes * *slots, Seats: *seats}, time.Now())
-		if len(wrong) > 0 {
-			return fmt.Errorf("%s: %s", *file, strings.Join(wrong, "; "))
-		}
-		b, err := json.Marshal(found)
-		if err != nil {
-			return err
-		}
-		if o.ForPrograms() {
-			return o.Print(os.Stdout, b)
 		}
 		printFound(os.Stdout, found)
 		return nil
 	}
+}
+
+// simulation is the answer of task.simulate.
+type simulation struct {
+	Tries     int64 `json:"tries"`
+	Slots     int64 `json:"slots"`
+	SameOrder int64 `json:"same_order"`
+	Waits     []struct {
+		Kind string          `json:"kind"`
+		N    int64           `json:"n"`
+		P50  beside[float64] `json:"p50_s"`
+		P90  beside[float64] `json:"p90_s"`
+	} `json:"waits"`
+	Cost struct {
+		Was           *string `json:"was"`
+		Would         *string `json:"would"`
+		UnpricedCalls int64   `json:"unpriced_calls"`
+	} `json:"cost"`
+	Approvals beside[int64] `json:"approvals"`
+}
+
+// beside is a value as it was, and as it would have been.
+type beside[T any] struct {
+	Was   T `json:"was"`
+	Would T `json:"would"`
 }
 
 // hoursOf reads how far back.
@@ -103,7 +115,7 @@ func hoursOf(text string) (int, error) {
 }
 
 // printFound shows what a simulation found beside what was.
-func printFound(w io.Writer, s whatif.Found) {
+func printFound(w io.Writer, s simulation) {
 	fmt.Fprintf(w, "%d tries with %d slots; %d began in the place that they had\n\n", s.Tries, s.Slots, s.SameOrder)
 	row := func(cells ...any) { fmt.Fprintf(w, "%-22s %8v %14v %14v\n", cells...) }
 	row("", "n", "was", "would be")
@@ -112,7 +124,7 @@ func printFound(w io.Writer, s whatif.Found) {
 		row("wait of "+kind+", half", k.N, seconds(k.P50.Was), seconds(k.P50.Would))
 		row("wait of "+kind+", 9 of 10", k.N, seconds(k.P90.Was), seconds(k.P90.Would))
 	}
-	row("cost, USD", s.Tries, text(s.Cost.Was, "unknown"), text(s.Cost.Would, "unknown"))
+	row("cost, USD", s.Tries, client.Inert(text(s.Cost.Was, "unknown")), client.Inert(text(s.Cost.Would, "unknown")))
 	row("approvals asked", s.Tries, s.Approvals.Was, s.Approvals.Would)
 	if s.Cost.UnpricedCalls > 0 {
 		fmt.Fprintf(w, "\n%d calls without a price are not in the cost.\n", s.Cost.UnpricedCalls)

@@ -34,6 +34,7 @@ var saysNothing = map[string]string{
 	"operator token":     "it prints the token, for another command to take, and keeps nothing",
 	"man":                "it writes files into the folder that was named",
 	"git-credential":     "git calls it, and reads its output",
+	"simulate":           "nothing has changed: it computes what would have been",
 	"session replay":     "nothing has changed: it computes what would have been decided",
 	"repo add":           "TestCloneKnowsItsRepository plays it with a real repository",
 	"demo":               "its server is thrown away",

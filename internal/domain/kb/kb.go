@@ -130,6 +130,7 @@ type Page struct {
 	Unresolved []string   `json:"unresolved" example:"[]" doc:"pages that it leads to and that were deleted since"`
 	Provenance Provenance `json:"provenance" doc:"who wrote it, and from what"`
 	Stale      *Stale     `json:"stale" doc:"null: no file that it was written from has changed"`
+	Keeper     *Keeper    `json:"keeper" doc:"the work that is due about a stale page; null: it is not stale, or none is before the default branch moves again"`
 	Version    int64      `json:"version" example:"3" doc:"1 for a new page"`
 	CreatedAt  time.Time  `json:"created_at" doc:"when its first version was written"`
 	UpdatedAt  time.Time  `json:"updated_at" doc:"when it was written"`
@@ -150,6 +151,13 @@ type Stale struct {
 	Since  time.Time `json:"since" doc:"when it was found"`
 	Commit string    `json:"commit" example:"487704ef85ae6bf9a93b5a2425bb7a8861a0690b" doc:"the commit of the default branch that it was found at"`
 	Files  []string  `json:"files" example:"[\"Makefile\"]" doc:"those of its files that changed"`
+}
+
+// Keeper says what is due about the stale pages of a repository.
+type Keeper struct {
+	_      struct{}  `doc:"The work that is due about the stale pages of a repository." schema:"KnowledgeKeeper"`
+	TaskID *string   `json:"task_id" doc:"the newest task that keeps pages; null: none was filed yet"`
+	NextAt time.Time `json:"next_at" doc:"the next task is filed then at the earliest, once that one is over, about the pages that it left"`
 }
 
 // PageRow is a page in the list.
@@ -209,9 +217,13 @@ func whole(tx *db.Tx, r *pageRow) (Page, error) {
 		return Page{}, err
 	}
 	gone, err := unresolved.All(tx, r.RepoID, r.Slug)
+	if err != nil {
+		return Page{}, err
+	}
+	keeper, err := keeperOf(tx, r)
 	return Page{
 		Slug: r.Slug, Title: r.Title, Body: r.Body, Links: list(r.Links.V), LeadsTo: list(to), LinkedFrom: list(from),
-		Unresolved: list(gone), Provenance: r.provenance(), Stale: r.stale(), Version: r.Version,
+		Unresolved: list(gone), Provenance: r.provenance(), Stale: r.stale(), Keeper: keeper, Version: r.Version,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}, err
 }

@@ -37,12 +37,29 @@ func (s *Service) keepSoon(tx *db.Tx, repoID string) error {
 	if err != nil {
 		return err
 	}
+	s.keepers.Add(tx, repoID, due.Entry{Account: tx.Account, At: k.nextAt()})
+	return nil
+}
+
+// nextAt is when the next task is filed at the earliest. Something was asked for.
+func (k keeperRow) nextAt() time.Time {
 	at := k.AskedAt.Add(window)
 	if k.FiledAt != nil && k.FiledAt.Add(between).After(at) {
 		at = k.FiledAt.Add(between)
 	}
-	s.keepers.Add(tx, repoID, due.Entry{Account: tx.Account, At: at})
-	return nil
+	return at
+}
+
+// keeperOf is the work that is due about a page.
+func keeperOf(tx *db.Tx, r *pageRow) (*Keeper, error) {
+	if r.StaleAt == nil {
+		return nil, nil
+	}
+	k, ok, err := oneKeeper.Maybe(tx, r.RepoID)
+	if err != nil || !ok || k.AskedAt == nil {
+		return nil, err
+	}
+	return &Keeper{TaskID: k.TaskID, NextAt: k.nextAt()}, nil
 }
 
 // openKeepers lists the repositories whose pages are to be looked after.

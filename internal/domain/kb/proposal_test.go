@@ -106,6 +106,24 @@ func (h *home) hurry() {
 	duetest.Pass(h.ctx, h.t, h.Due)
 }
 
+// kept is the work that is due about a page.
+func (h *home) kept(slug string) (k *Keeper) {
+	h.t.Helper()
+	err := h.DB.Read(h.ctx, func(tx *db.Tx) error {
+		r, err := page(tx, "web", slug)
+		if err != nil {
+			return err
+		}
+		p, err := whole(tx, &r)
+		k = p.Keeper
+		return err
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return k
+}
+
 // Once merges have changed what pages are from, one task at a time keeps them. What people
 // wrote waits for a person, who may take it out.
 func TestKeeper(t *testing.T) {
@@ -117,6 +135,9 @@ func TestKeeper(t *testing.T) {
 		if len(h.tasks.problems) != 0 {
 			t.Fatal("it waits for no further merge")
 		}
+		if k := h.kept("build"); k == nil || k.TaskID != nil || h.kept("code") != nil {
+			t.Errorf("the work that is due about a stale page is %+v, about another %+v", k, h.kept("code"))
+		}
 		h.tasks.full = true
 		h.hurry()
 		h.tasks.full = false
@@ -124,6 +145,9 @@ func TestKeeper(t *testing.T) {
 		if len(h.tasks.problems) != 1 || !strings.Contains(h.tasks.problems[0], "page `build`") ||
 			!strings.Contains(h.tasks.problems[0], `"Makefile"`) || strings.Contains(h.tasks.problems[0], "`code`") {
 			t.Fatalf("the tasks are %q", h.tasks.problems)
+		}
+		if k := h.kept("build"); k == nil || k.TaskID == nil {
+			t.Errorf("the task that keeps the page is %+v", k)
 		}
 		h.commit(map[string]string{"src/a.go": "package b\n"})
 		h.hurry()
@@ -343,6 +367,9 @@ func TestKeeperGoesOn(t *testing.T) {
 		}
 		h.hurry()
 		want(6, "p13", "p14")
+		if k := h.kept("p01"); k != nil {
+			t.Errorf("something is due about a page that was gone through: %+v", k)
+		}
 		duetest.Agree(h.ctx, t, h.Due)
 
 		h.commit(map[string]string{"src/a.go": "package b\n"})

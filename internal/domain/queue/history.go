@@ -10,6 +10,9 @@ import (
 	"yardmaster/internal/money"
 )
 
+// triesAtOnce is how many tries are read by one statement.
+const triesAtOnce = 1000
+
 type historyIn struct {
 	op.PageIn
 	Hours int64 `json:"hours,omitempty" minimum:"1" maximum:"744" example:"168" doc:"how far back; 168 unless sent"`
@@ -56,6 +59,26 @@ func (s *Service) history(ctx context.Context, in historyIn) (out op.Page[Try], 
 		return err
 	})
 	return out, err
+}
+
+// Tries are those of tx.Account that were claimed since a time, in the order of the claims;
+// false if there are more than most.
+func Tries(tx *db.Tx, since time.Time, most int) (all []Try, whole bool, err error) {
+	at, after := time.UnixMicro(0), ""
+	for len(all) <= most {
+		rows, err := measure.Tries(tx, measure.Since(since), at, after, triesAtOnce)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, r := range rows {
+			all = append(all, shown(r))
+			at, after = r.ClaimedAt, r.SessionID
+		}
+		if len(rows) < triesAtOnce {
+			return all, len(all) <= most, nil
+		}
+	}
+	return all[:most], false, nil
 }
 
 func shown(t measure.Try) Try {

@@ -18,7 +18,7 @@ func (s *Service) Ops() []op.Op {
 		op.New(op.Row{
 			ID: "task.history", Method: "GET", Path: "/v1/queue/history", Group: "Tasks", Rule: policy.Require(policy.ReadTasks),
 			Summary: "The queue as it was: every try at a task, with its waits, in the order of the claims",
-			Doc:     "What yardmaster simulate plays with other boxes or another policy.",
+			Doc:     "What task.simulate plays with other boxes or another policy.",
 			Paging:  &op.Paging{Default: 100, Max: 1000},
 		}, s.history),
 	}

@@ -21,6 +21,7 @@ var spared = map[string]string{
 	"domain/pull/record/ops.go":  "it has the rows of package pull, whose capabilities people call",
 	"domain/pull/moves/ops.go":   "it decides for package pull, whose capabilities people call",
 	"domain/pull/moves/store.go": "it decides from facts that package pull reads, and stores nothing",
+	"domain/whatif/store.go":     "it plays what package queue reads",
 	"domain/lfs/ops.go":          "programs that speak Git LFS call it",
 	"domain/people/ops.go":       "its rows are read and changed by the capabilities of other domains",
 }

@@ -66,6 +66,10 @@ var sections = []section{
 	{"first", "What one who is new waits for: the demo of the README, with a program that is built, and the one line that makes a box of a machine, from asking for it until the box is online.", first},
 	{"metrics", "A page of 50 of 10,000 tasks, 4 clients, from a server that counts for Prometheus. The baseline is the same server without `metrics-listen`; the two take turns.", counted},
 	{"backup", "Filing tasks from 16 clients while a backup of 1 GB is made of the same server: 400,000 tasks, and a repository of 700 MB that do not pack. The baseline is the same server while none is made; the two take turns, and share the cores and the disk.", copied},
+	{"knowledge", "Searches for what people type in 10,000 pages of 2 to 20 kB, 300 of them, with ten excerpts, each the middle one of five rounds, and pages that are replaced; both databases, which have to find the same. The baseline of a search reads ten pages by their names, that of a page a durable update of its row without the lists.", knowledge},
+	{"board", "A board of 20 widgets, from the call until its answer, over a million tasks of a year. The baseline is the same board of a server with a thousand tasks.", board},
+	{"objects", "16 MB stored durably and read by signed addresses of a folder of objects. The baseline is a bare handler on the same disk that copies the body into a file, syncs and renames it, and serves it; the ratio is that of the rates.", objects},
+	{"simulation", "What yardmaster simulate does with the record of a week. The baseline sorts the same record by priority and age.", simulation},
 }
 
 // bench is the state that the sections share.

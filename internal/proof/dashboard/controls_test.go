@@ -123,6 +123,11 @@ func TestRearmAndMergeByHand(t *testing.T) {
 		t.Errorf("the pull request is %s", pr.State)
 	}
 	b.Until("nothing is left to press", `![...document.querySelectorAll("main header button")].length`)
+	var statement struct {
+		PublicKey string `json:"public_key"`
+	}
+	s.into(&statement, 200, "GET", "/v1/prs/"+pr.ID+"/provenance", "")
+	proven(t, b, statement.PublicKey)
 	content(b)
 	clean(t, b)
 }

@@ -79,6 +79,7 @@ func TestFlowIsDrawn(t *testing.T) {
 	b.Resize(1440, 900)
 	b.Button("7 days")
 	b.Until("a week", `location.search === "?days=7" && document.querySelector("details tbody").rows.length === 7`)
+	whatIf(b)
 	visit(b, "/ui/usage", "Usage and budgets")
 	b.Until("the parts of a day", `[...document.querySelectorAll("[aria-label='Day by day'] .legend li")].map(e => e.innerText.trim()).join() === "model-1,model-2,model-3"`)
 	b.Until("its way", `document.querySelector("[aria-label='Day by day'] polyline")`)
@@ -94,4 +95,27 @@ func TestFlowIsDrawn(t *testing.T) {
 	both(b, "Home")
 	shoot(b, "home-flow")
 	content(b)
+}
+
+// whatIf plays what history has seeded under another policy, beside what was.
+func whatIf(b *browser.Tab) {
+	b.T.Helper()
+	b.Click("main a[href='/ui/flow/whatif']")
+	heads(b, "What if")
+	b.Fill("Days", "90")
+	b.Button("Play it")
+	b.Until("the refusal at its field", `document.querySelector("[name=days][aria-invalid=true]")`)
+	b.Fill("Days", "21")
+	b.Fill("Policy file", "merge: {mode: perhaps}")
+	b.Button("Play it")
+	b.Until("the fault of the file", `document.querySelector("[name=policy][aria-invalid=true]")`)
+	b.Fill("Policy file", "version: 1\nmerge: {mode: auto}\n")
+	b.Fill("Tasks at once", "2")
+	b.Button("Play it")
+	b.See("What was, and what would have been")
+	b.See("tries with 2 tasks at once")
+	b.Until("what people were asked, and would be", `[...document.querySelectorAll("main tr")].some(e =>
+		/^People asked about merges/.test(e.innerText) && +e.cells[2].innerText > 20 && e.cells[3].innerText === "0")`)
+	both(b, "what if")
+	shoot(b, "what-if")
 }

@@ -225,6 +225,7 @@ var unaudited = map[string]string{
 	"project.policy_validate":     "reads the file that it is sent",
 	"service.oauth_register":      "keeps nothing: the registration is sealed into the client_id",
 	"session.replay":              "tells what would have been, and changes nothing",
+	"task.simulate":               "tells what would have been, and changes nothing",
 	"dashboard.widget_page":       "reads what a widget shows",
 	"integration.linear_delete":   "there is no key to forget in its transcript; the tests of the domain forget one",
 	"integration.mapping_preview": "reads what was delivered",

@@ -40,6 +40,7 @@ import {
   selfKeysList,
   sessionList,
   taskList,
+  taskSimulate,
   templateList,
   tokenList,
   webhookList,
@@ -243,6 +244,7 @@ export const pages: Entry[] = [
     needs: overviewFlow,
     load: () => import("./pages/flow"),
   },
+  { path: "/ui/flow/whatif", needs: taskSimulate, under: "/ui/flow", load: () => import("./pages/whatif") },
   {
     path: "/ui/sessions",
     name: "Sessions",

@@ -4,7 +4,8 @@ const address = "/ui/a/worker.js";
 
 export const canPush = () => "serviceWorker" in navigator && "PushManager" in window && "Notification" in window;
 
-function bytesOf(base64url: string): Uint8Array<ArrayBuffer> {
+// bytesOf reads base64, of either alphabet.
+export function bytesOf(base64url: string): Uint8Array<ArrayBuffer> {
   const text = atob(base64url.replaceAll("-", "+").replaceAll("_", "/"));
   return Uint8Array.from(text, (c) => c.charCodeAt(0));
 }

@@ -31,6 +31,7 @@ export default function FlowPage() {
             Of all repositories
           </button>
         )}
+        <a href="/ui/flow/whatif">What if</a>
         <span class="seg" role="group" aria-label="Days">
           {windows.map((d) => (
             <button

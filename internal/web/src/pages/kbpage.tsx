@@ -1,6 +1,13 @@
 // A page of the knowledge base: read, edited, and what it was before.
 import { Problem } from "../api";
-import { kbPageDelete, kbPageGet, kbPageUpsert, type KnowledgePage, type Repository } from "../client.gen";
+import {
+  kbPageDelete,
+  kbPageGet,
+  kbPageUpsert,
+  type KnowledgeKeeper,
+  type KnowledgePage,
+  type Repository,
+} from "../client.gen";
 import { Outdated, placeOf, Text, useRepository } from "../cards/kb";
 import { Editor } from "../cards/kbedit";
 import { Actor } from "../cards/who";
@@ -97,6 +104,18 @@ function One(p: { repo: Repository; slug: string }) {
   );
 }
 
+// Kept names the work that is due about a stale page.
+const Kept = (p: { of: KnowledgeKeeper }) => (
+  <>
+    {p.of.task_id && (
+      <>
+        <a href={"/ui/tasks/" + p.of.task_id}>The newest task that keeps pages</a>.{" "}
+      </>
+    )}
+    The next one is filed <Time at={p.of.next_at} /> at the earliest.
+  </>
+);
+
 // Read is the text, and beside it what one judges it by.
 function Read(p: { repo: Repository; of: KnowledgePage; again: () => void }) {
   const d = p.of,
@@ -108,6 +127,9 @@ function Read(p: { repo: Repository; of: KnowledgePage; again: () => void }) {
         {d.stale && (
           <>
             <Outdated of={d.stale} />
+            <p class="dim">
+              {d.keeper ? <Kept of={d.keeper} /> : "No task about it is due before the default branch moves again."}
+            </p>
             <Act
               call={kbPageUpsert}
               input={{

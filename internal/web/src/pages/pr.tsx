@@ -18,6 +18,7 @@ import { PullState } from "../cards/pullstate";
 import { ApprovalCard, broughtBack } from "../cards/approval";
 import { Arm } from "../cards/arm";
 import { decide } from "../cards/decide";
+import { Provenance } from "../cards/provenance";
 import { Report } from "../cards/report";
 import { RequestChanges, Say, TakeBack, ThreadCard } from "../cards/said";
 import { LeftOut } from "../cards/leftout";
@@ -37,7 +38,7 @@ import { Changes } from "./changes";
 import { About } from "../cards/pullfacts";
 import { Checks, Review } from "../cards/pullreviews";
 
-const tabs = ["changes", "conversation", "description", "checks", "review", "report", "raw"] as const;
+const tabs = ["changes", "conversation", "description", "checks", "review", "report", "provenance", "raw"] as const;
 
 // The address of the changes is that of the page with them: a list that one came from, and
 // the other parts of the page, know it by that alone.
@@ -138,7 +139,7 @@ function Whole(p: PageProps) {
       <About of={r} />
       <Tabs
         label="Parts of the pull request"
-        all={tabs}
+        all={r.state === "merged" || tab === "provenance" ? tabs : tabs.filter((t) => t !== "provenance")}
         at={tab}
         to={(s) => setQuery({ tab: s === "changes" ? "" : s })}
       />
@@ -156,6 +157,8 @@ function Whole(p: PageProps) {
         ) : (
           <Empty>It did not come from a task, so there is no report.</Empty>
         )
+      ) : tab === "provenance" ? (
+        <Provenance pr={id} />
       ) : tab === "raw" ? (
         <Raw call={prGet} input={{ id }} of={r} open />
       ) : (

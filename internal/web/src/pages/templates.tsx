@@ -12,6 +12,7 @@ import { gate } from "../ui/gate";
 import { Cards, Choice, number, of, pairs, Text, unpaired } from "../ui/inputs";
 import { Act, Head, Tabs } from "../ui/parts";
 import { span } from "../ui/time";
+import { Lanes } from "../cards/lanes";
 import { type Row, Prompts, Variables } from "../cards/prompts";
 
 const tabs = ["templates", "prompts", "variables"];
@@ -34,7 +35,8 @@ function All() {
     return { ...page, data: page.data.map((t) => ({ ...t, id: t.name })) };
   });
   useFresh(30, list);
-  const [open, set] = useState<Template | "new">();
+  const [open, set] = useState<Template | "new">(),
+    beside = query().get("lanes") ?? "";
   return (
     <>
       <p class="dim">
@@ -57,12 +59,23 @@ function All() {
                   t.model && inert(t.model),
                   `isolation ${t.isolation}`,
                   `at most ${span(t.timeout).trim()}`,
+                  t.challenger && `${t.share} of 100 of its tasks go to ${inert(t.challenger)}`,
                 ]
                   .filter(Boolean)
                   .join(" · ")}
               </p>
+              {beside === t.name && <Lanes of={t.name} />}
             </div>
             <div class="acts">
+              {(t.challenger || beside === t.name) && (
+                <button
+                  type="button"
+                  aria-expanded={beside === t.name}
+                  onClick={() => setQuery({ lanes: beside === t.name ? "" : t.name })}
+                >
+                  Compare
+                </button>
+              )}
               {t.created_at && (
                 <Act
                   call={templateDelete}
@@ -128,6 +141,8 @@ function Edit(p: { of: Template | undefined; close: (changed: boolean) => void }
           isolation: of(f, "isolation") as "best" | undefined,
           timeout: number(f, "timeout"),
           options: pairs(f, "options"),
+          challenger: of(f, "challenger"),
+          share: number(f, "share"),
         })}
       >
         {(wrong) => (
@@ -199,6 +214,14 @@ function Edit(p: { of: Template | undefined; close: (changed: boolean) => void }
               code
               value={unpaired(t?.options)}
             />
+            <Text
+              name="challenger"
+              label="Challenger"
+              hint="a template that gets a share of the tasks that name this one"
+              wrong={wrong}
+              value={t?.challenger}
+            />
+            <Text name="share" label="Share" hint="of 100 tasks" wrong={wrong} value={t?.share} decimal />
           </>
         )}
       </Form>
