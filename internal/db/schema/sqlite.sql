@@ -2362,6 +2362,9 @@ CREATE TABLE account_closures (
   last_error TEXT NOT NULL DEFAULT ''  -- what keeps it from going on
 );
 CREATE INDEX budget_limits_ref ON budget_limits (ref);
+CREATE INDEX tokens_user ON tokens (user_id) WHERE revoked_at IS NULL;
+CREATE INDEX invitations_by ON invitations (invited_by) WHERE accepted_at IS NULL AND revoked_at IS NULL;
+CREATE INDEX account_closures_by ON account_closures (asked_by);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2534,6 +2537,7 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (169, 730, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (170, 735, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (171, 740, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (172, 745, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (173, 750, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
 INSERT INTO schema_releases (version, oldest, program) VALUES (680, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (690, 670, '');
@@ -2547,3 +2551,4 @@ INSERT INTO schema_releases (version, oldest, program) VALUES (730, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (735, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (740, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (745, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (750, 670, '');
