@@ -14,7 +14,7 @@ type Part struct {
 // Parts are the documents in the order of the list.
 var Parts = []Part{
 	{"To begin with", []string{"contents", "first-day", "terminal", "cli", "glossary"}},
-	{"Work", []string{"repositories", "checkouts", "knowledge", "questions", "plans", "pulls", "approvals", "merging",
+	{"Work", []string{"repositories", "checkouts", "environments", "knowledge", "questions", "plans", "pulls", "approvals", "merging",
 		"pull-moves", "reviews", "schedules", "secrets", "triage",
 		"budgets", "models", "donations", "copies", "artifacts", "provenance", "boards", "simulate"}},
 	{"Boxes", []string{"boxes", "updates", "runs", "isolation", "agents"}},
