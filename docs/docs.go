@@ -19,7 +19,7 @@ var Parts = []Part{
 		"budgets", "models", "donations", "copies", "artifacts", "provenance", "boards", "simulate"}},
 	{"Boxes", []string{"boxes", "updates", "runs", "isolation", "agents"}},
 	{"Other systems", []string{"github", "sources", "webhooks", "notifications", "digests"}},
-	{"The server", []string{"install", "operating", "sizing", "configure", "backup", "departure", "limits", "nodes", "nats",
+	{"The server", []string{"install", "operating", "sizing", "configure", "backup", "departure", "limits", "nodes", "scaling", "nats",
 		"proxies", "outside", "keys", "record", "people", "payment",
 		"observe", "metrics", "alerts", "trouble", "security",
 		"security-boxes", "security-agents", "security-doors", "scenarios", "chaos"}},
