@@ -75,7 +75,8 @@ func Fleet(fl *flag.FlagSet) tree.Action {
 			return exit.Misuse("--boxes and --tasks must be 1 or more, --timeout more than nothing, and --watch no less")
 		}
 		return handTo(ctx, "simulate fleet", "internal/proof/bench", []string{"fleet", "--boxes", strconv.Itoa(*boxes),
-			"--tasks", strconv.Itoa(*tasks), "--timeout", timeout.String(), "--watch", watch.String(), "--database", *database, "--data", *data})
+			"--tasks", strconv.Itoa(*tasks), "--timeout", timeout.String(), "--watch", watch.String(),
+			"--database", *database, "--data", *data})
 	}
 }
 

@@ -57,7 +57,8 @@ func attach(ctx context.Context, who box.Identity, slots int) (*machine, error) 
 // attachFor is attach with another bound of an attempt to connect.
 func attachFor(ctx context.Context, who box.Identity, slots int, attempt time.Duration) (b *machine, err error) {
 	b = &machine{}
-	b.conn, err = conn.Dial(who.NATSURL, who.Box, func() (string, []byte) { return who.NATSJWT.Value, []byte(who.Seed) }, conn.Options{Attempt: attempt})
+	credential := func() (string, []byte) { return who.NATSJWT.Value, []byte(who.Seed) }
+	b.conn, err = conn.Dial(who.NATSURL, who.Box, credential, conn.Options{Attempt: attempt})
 	if err != nil {
 		return nil, err
 	}

@@ -205,7 +205,8 @@ func (f *fleetRun) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := f.says(ctx, "a box enrolls, connects and says hello", f.boxes, "resident memory "+kb((full-empty)/int64(f.boxes))); err != nil {
+	memory := "resident memory " + kb((full-empty)/int64(f.boxes))
+	if err := f.says(ctx, "a box enrolls, connects and says hello", f.boxes, memory); err != nil {
 		return err
 	}
 	if err := wait(ctx, f.watch); err != nil {
@@ -214,7 +215,8 @@ func (f *fleetRun) run(ctx context.Context) (err error) {
 	if err := f.says(ctx, fmt.Sprintf("a box beats for %s", f.watch), f.boxes, ""); err != nil {
 		return err
 	}
-	filing := load{clients: 8, method: http.MethodPost, url: f.w.url + "/v1/tasks", token: f.w.pat, body: filing, status: http.StatusAccepted}
+	filing := load{clients: 8, method: http.MethodPost, url: f.w.url + "/v1/tasks", token: f.w.pat, body: filing,
+		status: http.StatusAccepted}
 	if _, err := filing.run(ctx, f.w.process, 0, int64(f.tasks), new(atomic.Int64)); err != nil {
 		return err
 	}
