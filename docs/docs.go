@@ -14,12 +14,12 @@ type Part struct {
 // Parts are the documents in the order of the list.
 var Parts = []Part{
 	{"To begin with", []string{"contents", "first-day", "terminal", "cli", "glossary"}},
-	{"Work", []string{"repositories", "checkouts", "knowledge", "questions", "plans", "pulls", "approvals", "merging",
+	{"Work", []string{"repositories", "checkouts", "environments", "knowledge", "questions", "plans", "pulls", "approvals", "merging",
 		"pull-moves", "reviews", "schedules", "secrets", "triage",
 		"budgets", "models", "donations", "copies", "artifacts", "provenance", "boards", "simulate"}},
 	{"Boxes", []string{"boxes", "updates", "runs", "isolation", "agents"}},
 	{"Other systems", []string{"github", "sources", "webhooks", "notifications", "digests"}},
-	{"The server", []string{"install", "operating", "sizing", "configure", "backup", "departure", "limits", "nodes", "nats",
+	{"The server", []string{"install", "operating", "sizing", "configure", "backup", "departure", "limits", "nodes", "scaling", "nats",
 		"proxies", "outside", "keys", "record", "people", "payment",
 		"observe", "metrics", "alerts", "trouble", "security",
 		"security-boxes", "security-agents", "security-doors", "scenarios", "chaos"}},

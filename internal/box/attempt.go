@@ -13,6 +13,7 @@ import (
 
 	"yardmaster/internal/box/driver"
 	"yardmaster/internal/box/limits"
+	"yardmaster/internal/box/prepared"
 	"yardmaster/internal/box/scrub"
 	"yardmaster/internal/box/spool"
 	"yardmaster/internal/box/worktree"
@@ -55,7 +56,8 @@ type attempt struct {
 	declared outbox
 	slot     bool // the attempt takes a slot; guarded by box.mu
 
-	workspace *workspace // nil until there is a checkout
+	workspace   *workspace      // nil until there is a checkout
+	environment *prepared.Entry // nil if nothing was made ready
 
 	mu      sync.Mutex
 	ending  *ending

@@ -54,7 +54,7 @@ func (b *box) closeLimits() {
 // startLimited starts a run's sandbox and holds it to the limits of the box. The caller
 // calls done with the result when no process of the run is left.
 func (b *box) startLimited(a *attempt, spec sandbox.Spec) (p *sandbox.Process, done func(result), err error) {
-	r, err := b.limits.Begin(a.name(), spec.Task, spec.Home)
+	r, err := b.limits.Begin(a.name(), append([]string{spec.Task, spec.Home}, spec.Writable...)...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -28,6 +28,7 @@ import (
 	"yardmaster/internal/box/conn"
 	"yardmaster/internal/box/limits"
 	"yardmaster/internal/box/modelproxy"
+	"yardmaster/internal/box/prepared"
 	"yardmaster/internal/box/program"
 	"yardmaster/internal/box/sandbox"
 	"yardmaster/internal/box/selftest"
@@ -144,6 +145,7 @@ type box struct {
 	// brokerPort is the loopback address of the broker.
 	brokerPort string
 	setup      *setup
+	results    *prepared.Store // of prepare scripts
 	limits     *limits.Watch
 	update     update
 
@@ -207,6 +209,8 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer b.setup.release()
+	b.results = &prepared.Store{Dir: filepath.Join(b.setup.work, "prepared"), Ready: sandbox.Admit}
+	b.results.Sweep(prepared.Most)
 	if err := b.openLimits(); err != nil {
 		return fmt.Errorf("box: %w", err)
 	}

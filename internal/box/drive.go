@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +19,6 @@ import (
 	"yardmaster/internal/box/broker"
 	"yardmaster/internal/box/driver"
 	"yardmaster/internal/box/modelproxy"
-	"yardmaster/internal/box/roots"
 	"yardmaster/internal/box/sandbox"
 	"yardmaster/internal/protocol"
 )
@@ -70,14 +70,8 @@ func (b *box) spec(a *attempt, w *workspace, level sandbox.Level) sandbox.Spec {
 		s.Env = map[string]string{}
 	}
 	maps.Copy(s.Env, a.vault.have.Env)
-	if path := b.setup.authorities; path != "" {
-		s.ReadOnly = append(s.ReadOnly, path)
-		for name, value := range roots.Variables(path) {
-			if _, set := s.Env[name]; !set {
-				s.Env[name] = value
-			}
-		}
-	}
+	b.trust(&s)
+	a.addEnvironment(&s)
 	s.Env[SecretsVariable] = broker.Address(in.broker, a.token)
 	s.Env[ReportVariable] = filepath.Join(in.home, reportFile)
 	s.Env[OutboxVariable] = filepath.Join(in.home, outboxDir)
@@ -88,11 +82,7 @@ func (b *box) spec(a *attempt, w *workspace, level sandbox.Level) sandbox.Spec {
 		s.Reach = ports(b.port, b.brokerPort)
 	}
 	if len(b.cfg.Egress) > 0 {
-		host := strings.TrimPrefix(in.proxy, "http://")
-		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
-			s.Env[name] = "http://run:" + a.token + "@" + host
-		}
-		s.Env["NO_PROXY"], s.Env["no_proxy"] = "127.0.0.1,localhost", "127.0.0.1,localhost"
+		viaProxy(s.Env, a.token, strings.TrimPrefix(in.proxy, "http://"))
 	}
 	return s
 }
@@ -183,7 +173,7 @@ func (b *box) runAgent(ctx context.Context, a *attempt, w *workspace, level sand
 	spec := b.spec(a, w, level)
 	maps.Copy(spec.Env, launch.Env)
 	spec.Argv, spec.Piped, spec.Stderr = launch.Argv, true, said
-	spec.Env["PATH"] = strings.Join(append(slices.Clone(launch.Path), systemPath), ":")
+	spec.Env["PATH"] = strings.Join(append(slices.Clone(launch.Path), cmp.Or(spec.Env["PATH"], systemPath)), ":")
 	spec.ReadOnly = append(append(spec.ReadOnly, launch.ReadOnly...), b.selfPaths(a.start.Agent)...)
 	p, done, err := b.startLimited(a, spec)
 	if err != nil {

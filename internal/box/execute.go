@@ -119,6 +119,10 @@ func (b *box) carry(a *attempt) (*workspace, result) {
 	if err != nil {
 		return nil, failed("checkout_failed", err)
 	}
+	defer a.leaveEnvironment()
+	if err := b.environment(ctx, a, w, level); err != nil {
+		return w, failed("setup_failed", err)
+	}
 	a.event(protocol.EventPrepared, w.prepared())
 	a.start.Prompt += lackNote(w.lacks)
 	for _, dir := range []string{outboxDir, artifactsDir} {

@@ -255,7 +255,12 @@ func (b *box) cannotRun() string {
 	if reason := b.unfitReason(); reason != "" {
 		return reason
 	}
-	if err := b.setup.checkSpace(); err != nil {
+	err := b.setup.checkSpace()
+	if err != nil {
+		b.results.Sweep(0)
+		err = b.setup.checkSpace()
+	}
+	if err != nil {
 		return err.Error()
 	}
 	return ""

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +34,7 @@ const secretsEvery = 2 * time.Second
 type secrets struct {
 	mu    sync.Mutex
 	have  broker.Secrets
+	apart map[string]string // variables of the prepare script alone
 	asked time.Time
 }
 
@@ -92,19 +95,30 @@ func (b *box) secretsOf(ctx context.Context, a *attempt, fresh bool) (broker.Sec
 	if err := json.Unmarshal(text, &list); err != nil {
 		return broker.Secrets{}, errors.New("the secrets cannot be read") // the cause could quote the secrets
 	}
-	have := broker.Secrets{Env: map[string]string{}}
+	have, apart := broker.Secrets{Env: map[string]string{}}, map[string]string{}
 	for _, s := range list {
 		value := string(s.Value)
 		a.secrets.Add(value) // before the agent can get it
 		switch s.Delivery {
 		case protocol.DeliverEnv:
-			have.Env[s.Name] = value
+			if e := a.start.Environment; e != nil && slices.Contains(e.Secrets, s.Name) {
+				apart[s.Name] = value
+			} else {
+				have.Env[s.Name] = value
+			}
 		case protocol.DeliverBroker:
 			have.Credentials = append(have.Credentials, broker.Credential{Hosts: s.Hosts, Header: s.Header, Value: s.Prefix + value})
 		}
 	}
-	v.have, v.asked = have, time.Now()
+	v.have, v.apart, v.asked = have, apart, time.Now()
 	return have, nil
+}
+
+// ofScript returns the variables of the prepare script.
+func (v *secrets) ofScript() map[string]string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return maps.Clone(v.apart)
 }
 
 // expire makes the next fresh request ask the control plane, however short ago the

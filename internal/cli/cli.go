@@ -160,6 +160,8 @@ func workCommands() []tree.Command {
 		kbCommands(), artifactCommands(), provenanceCommands(),
 		[]tree.Command{
 			simulateCommand(),
+			{Words: "simulate fleet", Summary: "drive many boxes and tasks through a throwaway server, and print what each costs",
+				Define: machine.Fleet, Examples: []string{"yardmaster simulate fleet --boxes 1000 --tasks 5000"}},
 			{Words: "status", Summary: "what waits for you, runs, went wrong, and what it costs", Define: defineStatus, Members: statusMembers(),
 				Examples: []string{"yardmaster status", "yardmaster status --watch"}},
 			{Words: "open", Args: "[NOUN] [ID]", Summary: "open the page of an object in a browser", Define: defineOpen,

@@ -39,6 +39,7 @@ var saysNothing = map[string]string{
 	"repo add":           "TestCloneKnowsItsRepository plays it with a real repository",
 	"demo":               "its server is thrown away",
 	"chaos":              "its server is thrown away",
+	"simulate fleet":     "its server is thrown away",
 	"serve":              "it runs until it is stopped",
 	"keys rotate":        "TestRotationKilledAgainAndAgain holds that it names keys forget",
 	"keys forget":        "a key that is forgotten holds nothing, and cannot be had again",

@@ -39,6 +39,7 @@ func describe(e Event) string {
 		Answers                                                                []string
 		Lacks                                                                  []struct{ Path, Reason string }
 		More                                                                   int   `json:"more_lacks"`
+		TookMS                                                                 int64 `json:"took_ms"`
 		InputTokens                                                            int64 `json:"input_tokens"`
 		OutputTokens                                                           int64 `json:"output_tokens"`
 	}
@@ -51,6 +52,8 @@ func describe(e Event) string {
 	switch e.Kind {
 	case "run.accepted":
 		return "claimed and accepted by the box"
+	case "environment":
+		return environmentSaid(d.State, d.Why, d.TookMS)
 	case "prepared":
 		s := fmt.Sprintf("checked out %.10s", d.Base)
 		if d.Resume != "" {
@@ -142,4 +145,19 @@ func or(s, alternative string) string {
 		return alternative
 	}
 	return s
+}
+
+// environmentSaid tells what became of the environment of a run.
+func environmentSaid(state, why string, tookMS int64) string {
+	switch state {
+	case "making":
+		return "the prepare script runs"
+	case "ready":
+		return fmt.Sprintf("the prepare script has made the environment ready in %.1f s", float64(tookMS)/1000)
+	case "kept":
+		return "the environment is there from an earlier run"
+	case "skipped":
+		return "no environment: " + why
+	}
+	return "the environment is not ready: " + why
 }

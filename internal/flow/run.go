@@ -107,6 +107,9 @@ func (s RunSetup) Notes(tx *db.Tx, t *task.Row, boxID string) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
+	usable.Variables = slices.DeleteFunc(usable.Variables, func(name string) bool {
+		return slices.Contains(r.Policy.Prepare.Secrets, name)
+	})
 	return append(notes, secretsNote(usable, serversOf(usable, r.Policy.MCPServers))), nil
 }
 

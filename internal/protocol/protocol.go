@@ -82,34 +82,36 @@ const (
 // Kinds of events. A spool never drops state events; it may merge and shorten text,
 // and records the cut as an event of its own.
 const (
-	EventAccepted   = "run.accepted"
-	EventPreparing  = "preparing"
-	EventPrepared   = "prepared"         // Prepared
-	EventStarted    = "started"          // Started
-	EventUpdate     = "agent.update"     // an ACP session update, as the agent sent it
-	EventPermission = "agent.permission" // an ACP permission request and its answer
-	EventMessage    = "user.message"     // UserMessage
-	EventAsk        = "ask.filed"        // AskFiled
-	EventAction     = "action.proposed"  // ActionProposed
-	EventPage       = "page.proposed"    // PageProposed
-	EventBlocker    = "blocker.declared" // BlockerDeclared
-	EventRefused    = "outbox.refused"   // OutboxRefused
-	EventUnknown    = "command.refused"  // CommandRefused
-	EventParked     = "run.parked"       // Parked
-	EventResumed    = "run.resumed"
-	EventUsage      = "usage"      // Usage
-	EventPushed     = "git.pushed" // Pushed
-	EventTruncated  = "output.truncated"
-	EventHalting    = "run.halting"
-	EventLeaseLost  = "run.lease_lost"
-	EventFinished   = "run.finished" // Finished
+	EventAccepted    = "run.accepted"
+	EventPreparing   = "preparing"
+	EventEnvironment = "environment"      // EnvironmentMade
+	EventPrepared    = "prepared"         // Prepared
+	EventStarted     = "started"          // Started
+	EventUpdate      = "agent.update"     // an ACP session update, as the agent sent it
+	EventPermission  = "agent.permission" // an ACP permission request and its answer
+	EventMessage     = "user.message"     // UserMessage
+	EventAsk         = "ask.filed"        // AskFiled
+	EventAction      = "action.proposed"  // ActionProposed
+	EventPage        = "page.proposed"    // PageProposed
+	EventBlocker     = "blocker.declared" // BlockerDeclared
+	EventRefused     = "outbox.refused"   // OutboxRefused
+	EventUnknown     = "command.refused"  // CommandRefused
+	EventParked      = "run.parked"       // Parked
+	EventResumed     = "run.resumed"
+	EventUsage       = "usage"      // Usage
+	EventPushed      = "git.pushed" // Pushed
+	EventTruncated   = "output.truncated"
+	EventHalting     = "run.halting"
+	EventLeaseLost   = "run.lease_lost"
+	EventFinished    = "run.finished" // Finished
 )
 
 // EventKinds lists the kinds of events that boxes send, in the order of a run. Boxes of
 // newer versions may send others.
 func EventKinds() []string {
 	return []string{
-		EventAccepted, EventPreparing, EventPrepared, EventStarted, EventUpdate, EventPermission, EventMessage, EventAsk, EventAction,
+		EventAccepted, EventPreparing, EventEnvironment, EventPrepared, EventStarted, EventUpdate, EventPermission, EventMessage,
+		EventAsk, EventAction,
 		EventPage, EventBlocker, EventRefused, EventUnknown, EventParked, EventResumed, EventUsage, EventPushed, EventTruncated,
 		EventHalting, EventLeaseLost, EventFinished,
 	}
@@ -411,6 +413,8 @@ type Start struct {
 	LFS bool `json:"lfs,omitempty"`
 	// Submodules says which the checkout has; nil: none.
 	Submodules *Submodules `json:"submodules,omitempty"`
+	// Environment says what is made ready before the agent; nil: nothing.
+	Environment *Environment `json:"environment,omitempty"`
 	// Depth is how many commits of history the checkout shows; 0: all.
 	Depth int `json:"depth,omitempty"`
 	// Saved is the ref to which the box that lost the task may have pushed its work,

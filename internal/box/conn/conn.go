@@ -5,6 +5,7 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -40,9 +41,10 @@ type State struct {
 // Options are the options of Dial. All are optional.
 type Options struct {
 	Logger  *slog.Logger
-	Trust   func() Trust // asked at every attempt; nil: TrustOf(url, "")
-	TLS     *tls.Config  // what connections over TLS have besides
-	OnState func(State)  // called one at a time; it must not block
+	Trust   func() Trust  // asked at every attempt; nil: TrustOf(url, "")
+	TLS     *tls.Config   // what connections over TLS have besides
+	Attempt time.Duration // bounds an attempt to connect; 0: ten seconds
+	OnState func(State)   // called one at a time; it must not block
 }
 
 // Conn is a connection to the bus. Its methods may be called concurrently.
@@ -91,7 +93,7 @@ func Dial(url, boxID string, creds func() (jwt string, seed []byte), o Options) 
 		nats.CustomReconnectDelay(backoff),
 		nats.PingInterval(pingEvery),
 		nats.MaxPingsOutstanding(pingsOut),
-		nats.Timeout(attemptLimit),
+		nats.Timeout(cmp.Or(o.Attempt, attemptLimit)),
 		nats.ConnectHandler(func(*nats.Conn) { c.connected(); o.OnState(State{Connected: true}) }),
 		nats.ReconnectHandler(func(*nats.Conn) { c.connected(); o.OnState(State{Connected: true}) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.disconnected(); o.OnState(State{Err: err}) }),
@@ -215,6 +217,12 @@ func (c *Conn) Reconnect(url string) error {
 		return fmt.Errorf("connection: reconnect: %w", err)
 	}
 	return nil
+}
+
+// Bytes is how much was received and sent over the connections so far.
+func (c *Conn) Bytes() (in, out uint64) {
+	s := c.nc.Stats()
+	return s.InBytes, s.OutBytes
 }
 
 // Close ends the connection for good.

@@ -32,7 +32,7 @@ import (
 // Run is a run that may use the proxy, from Register to Unregister.
 type Run struct {
 	LocalToken string // given to the agent
-	Upstream   string // address of the control plane's model gateway, without /v1
+	Upstream   string // address of the control plane's model gateway, without /v1; empty: it reaches no model
 	Token      string // the attempt's model token, for the control plane
 
 	// Model replaces every requested model that Models does not name, because
@@ -119,10 +119,10 @@ func (p *Proxy) Close() {
 // and with gate.ErrTaken if another run has its local token.
 func (p *Proxy) Register(run Run) error {
 	upstream, err := url.Parse(run.Upstream)
-	if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" {
+	if err != nil || run.Upstream != "" && (upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https") {
 		return fmt.Errorf("model proxy: %q is no address of a gateway", run.Upstream)
 	}
-	if run.LocalToken == "" || run.Token == "" {
+	if run.LocalToken == "" || run.Upstream != "" && run.Token == "" {
 		return errors.New("model proxy: a run needs a local token and the attempt's token")
 	}
 	rules, err := parseRules(run.Egress)
@@ -158,7 +158,7 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	pass := p.gate.Find(llm.Token(r.Header))
-	if pass == nil {
+	if pass == nil || pass.Run.upstream == "" {
 		noToken(w, r)
 		return
 	}

@@ -116,11 +116,14 @@ func bubblewrap(l *launch, self string) (*exec.Cmd, error) {
 	}
 	// An outer folder comes first, because it would cover an inner one that was
 	// shown before.
-	for _, dir := range parents(l.spec.ReadOnly...) {
+	for _, dir := range parents(append(slices.Clone(l.spec.ReadOnly), l.spec.Writable...)...) {
 		args = append(args, "--perms", "0755", "--dir", dir)
 	}
 	for _, p := range slices.Sorted(slices.Values(l.spec.ReadOnly)) {
 		args = append(args, "--ro-bind", p, p)
+	}
+	for _, p := range l.spec.Writable {
+		args = append(args, "--bind", p, p)
 	}
 	args = append(args, "--remount-ro", "/", "--chdir", "/", "--", shimPath, Command)
 	cmd.Args = append(cmd.Args, args...)

@@ -61,7 +61,7 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	if err := giveTo(spec.agentUser(), spec.Task, spec.Home); err != nil {
+	if err := giveTo(spec.agentUser(), append([]string{spec.Task, spec.Home}, spec.Writable...)...); err != nil {
 		return nil, err
 	}
 	p := &Process{task: spec.Task, home: spec.Home, level: spec.Level, grace: killGrace, done: make(chan struct{})}

@@ -54,6 +54,7 @@ type Spec struct {
 	Task, Home string            // the host's folders that the agent may write; it starts in the first
 	Argv       []string          // Argv[0] is looked up in the PATH of Env
 	Env        map[string]string // the environment, over defaults for PATH, HOME, USER, LANG, TERM and TMPDIR
+	Writable   []string          // more folders of the host that it may write, see Settle
 	ReadOnly   []string          // more files and folders of the host that the agent may read, at their own paths
 	Forward    []Forward
 	// Reach lists ports of the host's loopback that the agent may connect to
@@ -127,7 +128,7 @@ func (s *Spec) check() error {
 			return fmt.Errorf("sandbox: port %d is out of range", port)
 		}
 	}
-	for _, dir := range []string{s.Task, s.Home} {
+	for _, dir := range append([]string{s.Task, s.Home}, s.Writable...) {
 		if !filepath.IsAbs(dir) {
 			return fmt.Errorf("sandbox: %q is not an absolute path", dir)
 		}

@@ -105,7 +105,7 @@ func (l *launch) orders() orders {
 	} else {
 		// The host's /tmp is shared by all users.
 		env["TMPDIR"] = filepath.Join(p.home, ".tmp")
-		o.Writable, o.ReadOnly, o.Ports = []string{p.task, p.home}, s.ReadOnly, slices.Clone(s.Reach)
+		o.Writable, o.ReadOnly, o.Ports = append([]string{p.task, p.home}, s.Writable...), s.ReadOnly, slices.Clone(s.Reach)
 		for _, f := range s.Forward {
 			o.Ports = append(o.Ports, f.Port)
 		}

@@ -250,6 +250,18 @@ func (c *Cache) Resolve(ctx context.Context, rev string) (sha string, err error)
 	return "", fmt.Errorf("%w: %s", ErrNoRev, rev)
 }
 
+// Object returns the name of what a commit has at a path, a file or a folder, or of all of it
+// if the path is empty; "" if there is nothing.
+func (c *Cache) Object(ctx context.Context, sha, path string) (string, error) {
+	name, err := c.git("rev-parse", "-q", "--verify", "--end-of-options", sha+":"+path).line(ctx)
+	if err != nil && ctx.Err() == nil {
+		if _, known := c.Resolve(ctx, sha); known == nil {
+			return "", nil
+		}
+	}
+	return name, err
+}
+
 // Changed lists the paths that differ between two commits, sorted. A renamed file
 // counts as two paths.
 func (c *Cache) Changed(ctx context.Context, from, to string) ([]string, error) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -61,12 +62,35 @@ func Chaos(fl *flag.FlagSet) tree.Action {
 	}
 }
 
+// Fleet is the definition of simulate fleet.
+func Fleet(fl *flag.FlagSet) tree.Action {
+	boxes := fl.Int("boxes", 1000, "`NUMBER` of boxes")
+	tasks := fl.Int("tasks", 5000, "`NUMBER` of tasks, each filed, claimed, accepted and finished")
+	timeout := fl.Duration("timeout", 10*time.Second, "after which a box gives an attempt to connect up")
+	watch := fl.Duration("watch", 20*time.Second, "how long the boxes do nothing but beat")
+	database := fl.String("database", "", "postgres://… of an empty database, or sqlite; a throwaway PostgreSQL when empty")
+	data := fl.String("data", "", "folder for the data, on the disk to measure; the temporary one when empty")
+	return func(ctx context.Context, _ []string) error {
+		if *boxes < 1 || *tasks < 1 || *timeout <= 0 || *watch < 0 {
+			return exit.Misuse("--boxes and --tasks must be 1 or more, --timeout more than nothing, and --watch no less")
+		}
+		return handTo(ctx, "simulate fleet", "internal/proof/bench", []string{"fleet", "--boxes", strconv.Itoa(*boxes),
+			"--tasks", strconv.Itoa(*tasks), "--timeout", timeout.String(), "--watch", watch.String(),
+			"--database", *database, "--data", *data})
+	}
+}
+
 // labFolder is the program with a lab, below the folder of a checkout.
 const labFolder = "cmd/yardmaster-lab"
 
 // handOver has the program with a lab carry out the command line, and fails with its exit code. It is built of
 // the checkout that the current folder is in.
-func handOver(ctx context.Context, what string) (failed error) {
+func handOver(ctx context.Context, what string) error {
+	return handTo(ctx, what, labFolder, os.Args[1:])
+}
+
+// handTo has the program in a folder of the checkout carry out a command line.
+func handTo(ctx context.Context, what, folder string, args []string) (failed error) {
 	dir, err := checkout()
 	if err != nil {
 		return fmt.Errorf("%s is for trials, and no part of this program. Go builds it of the source of Yardmaster, and %w: in one, "+
@@ -86,14 +110,14 @@ func handOver(ctx context.Context, what string) (failed error) {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "yardmaster: %s is for trials, and no part of this program: go build ./%s makes the one that has it.\n", what,
-		labFolder)
+		folder)
 	path := filepath.Join(tmp, "yardmaster")
-	build := exec.CommandContext(ctx, compiler, "build", "-o", path, "./"+labFolder)
+	build := exec.CommandContext(ctx, compiler, "build", "-o", path, "./"+folder)
 	build.Dir, build.Stdout, build.Stderr = dir, os.Stderr, os.Stderr
 	if err := build.Run(); err != nil {
-		return errors.Join(ctx.Err(), fmt.Errorf("build %s of %s: %w", labFolder, dir, err))
+		return errors.Join(ctx.Err(), fmt.Errorf("build %s of %s: %w", folder, dir, err))
 	}
-	cmd := exec.CommandContext(ctx, path, os.Args[1:]...)
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Args[0] = os.Args[0] // by which people know it
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -17,7 +18,7 @@ type Floors struct {
 	MergeMode *string   `json:"merge_mode" enum:"auto,ask,never" example:"ask" doc:"the most lenient that merge.mode may be; read when a head has passed its checks, and again before it is merged"`
 	TaskUSD   *float64  `json:"task_usd" minimum:"0" maximum:"100000" example:"20" doc:"the most that budget.task_usd may be, in US dollars; read whenever money is set aside for a call to a model"`
 	RunUSD    *float64  `json:"run_usd" minimum:"0" maximum:"100000" example:"5" doc:"the most that budget.run_usd may be, in US dollars; read whenever money is set aside for a call to a model"`
-	Egress    *[]string `json:"egress" maxItems:"100" example:"[\"*.example.com\"]" doc:"the hosts that mcp_servers may name, such as mcp.example.com or *.example.com; an empty list allows none; read when a run begins and is told of its servers"`
+	Egress    *[]string `json:"egress" maxItems:"100" example:"[\"*.example.com\"]" doc:"the hosts that mcp_servers and prepare.network may name, such as mcp.example.com or *.example.com; an empty list allows none; read when a run begins and is told of its servers"`
 	Protected []string  `json:"protected_paths,omitzero" maxItems:"100" example:"[\"deploy/**\"]" doc:"paths whose change a person is always asked about, besides .svc; read before a merge. Matched from the root, without regard to case: * and ? are within a name, ** is any folders, and what is below a match is covered as well"`
 	Outside   bool      `json:"outside_boxes" required:"false" example:"false" doc:"whether boxes of other accounts take work of this one that their owners, who are members here, have asked for and agreed to have there, see /v1/me/runners; box.list with outside:true names each of them. Read with each claim and whenever such a box is given something; false ends what runs there"`
 }
@@ -83,6 +84,13 @@ func (f Floors) Clamp(p Policy) (Policy, []Clamp) {
 	cap("budget.run_usd", "run_usd", &p.Budget.RunUSD, f.RunUSD)
 	if f.Egress == nil {
 		return p, out
+	}
+	asked := p.Prepare.Network
+	within := slices.DeleteFunc(slices.Clone(asked), func(h string) bool { return !f.reaches("https://" + h) })
+	if len(within) < len(asked) {
+		out = append(out, Clamp{Field: "prepare.network", Asked: strings.Join(asked, ", "),
+			Given: cmp.Or(strings.Join(within, ", "), "nothing"), Floor: "egress"})
+		p.Prepare.Network = within
 	}
 	kept := map[string]MCPServer{} // the file's own is shared
 	for _, name := range slices.Sorted(maps.Keys(p.MCPServers)) {

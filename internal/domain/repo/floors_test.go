@@ -31,6 +31,10 @@ func TestClamp(t *testing.T) {
 				"c": {URL: "https://trusted.example"},
 				"d": {URL: "https://t.example.com:8443"}, "e": {URL: "https://evil.example/t.example.com"}}
 		}, "mcp_servers.c mcp_servers.d mcp_servers.e"},
+		"hosts of the script": {func(p *Policy) {
+			p.Prepare.Network = []string{"t.example.com", "*.example.com", "*.trusted.example", "x.trusted.example:80", "y.trusted.example"}
+		}, "prepare.network"},
+		"one of a port": {func(p *Policy) { p.Prepare.Network = []string{"t.example.com:80"} }, "prepare.network"},
 	} {
 		p := base()
 		p.Budget.RunUSD = usd(1)
@@ -61,7 +65,7 @@ func TestClamp(t *testing.T) {
 		t.Errorf("without floors: %+v", clamps)
 	}
 	none := []string{}
-	if got, clamps := (Floors{Egress: &none}).Clamp(base()); len(got.MCPServers) > 0 || len(clamps) != 1 {
+	if got, clamps := (Floors{Egress: &none}).Clamp(base()); len(got.MCPServers) > 0 || len(got.Prepare.Network) > 0 || len(clamps) != 2 {
 		t.Errorf("no host is allowed: %+v, %+v", got.MCPServers, clamps)
 	}
 }

@@ -45,8 +45,10 @@ type Policy struct {
 	Checks  CheckPolicy `json:"checks" yaml:"checks" doc:"the repository's own test command"`
 	// Checkout says what agents and checks find in a checkout.
 	Checkout CheckoutPolicy `json:"checkout" yaml:"checkout" doc:"what agents and checks find in a checkout"`
-	Merge    MergePolicy    `json:"merge" yaml:"merge" doc:"what happens to a pull request whose checks passed"`
-	Pulls    PullPolicy     `json:"pulls" yaml:"pulls" doc:"which pull requests of people are looked after"`
+	// Prepare makes the environment of agents and checks ready.
+	Prepare PreparePolicy `json:"prepare" yaml:"prepare" doc:"the script that makes the environment of agents and checks ready"`
+	Merge   MergePolicy   `json:"merge" yaml:"merge" doc:"what happens to a pull request whose checks passed"`
+	Pulls   PullPolicy    `json:"pulls" yaml:"pulls" doc:"which pull requests of people are looked after"`
 	// Approvals says when a decision about a head holds for another one.
 	Approvals ApprovalPolicy `json:"approvals" yaml:"approvals" doc:"when a decision about a head holds for another one"`
 	// Review says how agents review pull requests.
@@ -220,6 +222,7 @@ func DefaultPolicy() Policy {
 		Agent:    AgentPolicy{Template: "default", Isolation: "best"},
 		Checks:   CheckPolicy{Timeout: "10m", Missing: "1h"},
 		Checkout: CheckoutPolicy{Submodules: true, LFS: true},
+		Prepare:  PreparePolicy{Timeout: "10m"},
 		Merge: MergePolicy{Mode: "ask", Method: "merge", DeleteBranch: true, OnCancel: "close", Queue: "off", Batch: 5,
 			Grace: int(grace.Load())},
 		Pulls:     PullPolicy{Watch: "labelled", Label: "yardmaster", Push: "ask"},
@@ -284,6 +287,7 @@ func parseOver(defaults Policy, text []byte) (Policy, []string) {
 	if len(p.MCPServers) == 0 {
 		p.MCPServers = nil
 	}
+	p.Prepare.tidy()
 	if msgs := p.check(); msgs != nil {
 		return DefaultPolicy(), msgs
 	}
@@ -395,6 +399,7 @@ func (p Policy) check() (msgs []string) {
 		}
 	}
 	msgs = append(msgs, p.Checkout.check()...)
+	msgs = append(msgs, p.Prepare.check()...)
 	if len(p.MCPServers) > maxMCPServers {
 		msgs = append(msgs, fmt.Sprintf("mcp_servers must have at most %d entries", maxMCPServers))
 	}

@@ -126,9 +126,12 @@ var judges = map[string]judge{
 // Weaker names the fields that would be weaker, or tell agents something else,
 // if would took the place of was, sorted by name.
 func Weaker(was, would Policy) (out []Weakening) {
-	for _, field := range slices.Sorted(maps.Keys(judges)) {
-		out = append(out, judges[field](was, would)...)
+	for _, all := range []map[string]judge{judges, prepareJudges} {
+		for _, field := range slices.Sorted(maps.Keys(all)) {
+			out = append(out, all[field](was, would)...)
+		}
 	}
+	slices.SortStableFunc(out, func(a, b Weakening) int { return strings.Compare(a.Field, b.Field) })
 	return out
 }
 

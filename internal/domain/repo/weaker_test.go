@@ -30,15 +30,17 @@ func leaves(t reflect.Type, at string) (out []string) {
 func TestEveryFieldIsJudged(t *testing.T) {
 	t.Parallel()
 	all := leaves(reflect.TypeFor[Policy](), "")
+	judged := maps.Clone(judges)
+	maps.Copy(judged, prepareJudges)
 	for _, field := range all {
-		if judges[field] == nil {
+		if judged[field] == nil {
 			t.Errorf("nobody judges a change of %s: add it to judges, and to the cases of TestWeaker", field)
 		}
 		if _, ok := changes[field]; !ok {
 			t.Errorf("no case of TestWeaker changes %s", field)
 		}
 	}
-	for field := range judges {
+	for field := range judged {
 		if !slices.Contains(all, field) {
 			t.Errorf("%s is judged, and no field of a policy file", field)
 		}
@@ -61,6 +63,7 @@ func base() Policy {
 	p.Instructions = "Be careful."
 	p.MCPServers = map[string]MCPServer{"tracker": {URL: "https://t.example.com", Transport: "http", TokenRef: "T"}}
 	p.Knowledge.Keep = "off"
+	p.Prepare = PreparePolicy{Command: "make tools", Network: []string{"t.example.com"}, Secrets: []string{"A"}, Timeout: "10m"}
 	return p
 }
 
@@ -102,6 +105,23 @@ var changes = map[string][]verdict{
 	"checkout.submodules": {{func(p *Policy) { p.Checkout.Submodules = false }, ""}},
 	"checkout.lfs":        {{func(p *Policy) { p.Checkout.LFS = false }, ""}},
 	"checkout.depth":      {{func(p *Policy) { p.Checkout.Depth = 1 }, ""}},
+	"prepare.inputs":      {{func(p *Policy) { p.Prepare.Inputs = []string{"go.sum"} }, ""}},
+	"prepare.command": {
+		{func(p *Policy) { p.Prepare.Command = "curl evil" }, "prepare.command"},
+		{func(p *Policy) { p.Prepare.Command = "" }, ""},
+	},
+	"prepare.network": {
+		{func(p *Policy) { p.Prepare.Network = []string{"t.example.com", "other.example.com"} }, "prepare.network"},
+		{func(p *Policy) { p.Prepare.Network = nil }, ""},
+	},
+	"prepare.secrets": {
+		{func(p *Policy) { p.Prepare.Secrets = []string{"A", "B"} }, "prepare.secrets"},
+		{func(p *Policy) { p.Prepare.Secrets = nil }, "prepare.secrets"},
+	},
+	"prepare.timeout": {
+		{func(p *Policy) { p.Prepare.Timeout = "30m" }, "prepare.timeout"},
+		{func(p *Policy) { p.Prepare.Timeout = "1m" }, ""},
+	},
 	"checks.missing_after": {
 		{func(p *Policy) { p.Checks.Missing = "2h" }, ""},
 	},
@@ -215,7 +235,7 @@ func TestWeaker(t *testing.T) {
 	for _, w := range Weaker(base(), DefaultPolicy()) {
 		names = append(names, w.Field)
 	}
-	if got, want := strings.Join(names, " "), "agent.isolation approvals.carry budget.run_usd budget.task_usd checks.command instructions issues.answer knowledge.keep merge.queue"; got != want {
+	if got, want := strings.Join(names, " "), "agent.isolation approvals.carry budget.run_usd budget.task_usd checks.command instructions issues.answer knowledge.keep merge.queue prepare.secrets"; got != want {
 		t.Errorf("without the file %q are weaker, want %q", got, want)
 	}
 	long := DefaultPolicy()

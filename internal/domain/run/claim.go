@@ -312,6 +312,9 @@ func (s *Service) start(tx *db.Tx, t *task.Row, r *Row) (*protocol.Start, error)
 	if r.lent() && st.Submodules != nil {
 		st.Submodules.Known, st.Submodules.Why = []protocol.Module{}, "a box that another account has lent is given none"
 	}
+	if st.Environment, err = s.Setup.Environment(tx, t, r.lent()); err != nil {
+		return nil, fmt.Errorf("environment for task %s: %w", t.ID, err)
+	}
 	if t.Kind == task.KindCI {
 		st.Agent, st.Command = commandAgent, t.Command.V
 		if repo.CheckTimeout > 0 {

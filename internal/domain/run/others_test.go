@@ -58,9 +58,12 @@ func (*others) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error)    { ret
 func (o *others) Declares(*db.Tx, *task.Row) (bool, error)                 { return reach.Declares(o.text), nil }
 func (*others) HeadRef(*db.Tx, *task.Row) (string, error)                  { return "", nil }
 func (*others) Submodules(*db.Tx, *task.Row) (*protocol.Submodules, error) { return nil, nil }
-func (o *others) OfFanout(*db.Tx, string) (bool, error)                    { return o.fanout, nil }
-func (*others) FaultShown(_ *db.Tx, _, why string) (string, error)         { return why, nil }
-func (*others) At(context.Context, string, string) (string, error)         { return "", nil }
+func (*others) Environment(*db.Tx, *task.Row, bool) (*protocol.Environment, error) {
+	return nil, nil
+}
+func (o *others) OfFanout(*db.Tx, string) (bool, error)            { return o.fanout, nil }
+func (*others) FaultShown(_ *db.Tx, _, why string) (string, error) { return why, nil }
+func (*others) At(context.Context, string, string) (string, error) { return "", nil }
 func (*others) Changed(context.Context, string, string, string) (codehost.Diff, error) {
 	return codehost.Diff{}, codehost.ErrNotFound
 }

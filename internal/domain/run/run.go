@@ -145,6 +145,9 @@ type Setup interface {
 	// Submodules returns what a run of the task may read as submodules; nil: the policy
 	// wants none.
 	Submodules(tx *db.Tx, t *task.Row) (*protocol.Submodules, error)
+	// Environment returns what is made ready before a run of the task, by a box that another
+	// account has lent or not; nil: the policy wants nothing.
+	Environment(tx *db.Tx, t *task.Row, lent bool) (*protocol.Environment, error)
 	// OfFanout tells whether a task is a scout of a fan-out, which surveys a
 	// repository for a plan.
 	OfFanout(tx *db.Tx, taskID string) (bool, error)

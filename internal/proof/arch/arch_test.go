@@ -111,7 +111,7 @@ var edges = map[string]string{
 	"calendar": "",
 
 	// The packages of the box. They share the wire with the server, not its packages.
-	"box": "gitmodules lazy proxies box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/program box/roots box/sandbox box/scrub box/selftest " +
+	"box": "gitmodules lazy proxies box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/prepared box/program box/roots box/sandbox box/scrub box/selftest " +
 		"box/spool box/worktree client fault id minisign protocol seal unixfile",
 	"box/acp":        "",
 	"box/broker":     "box/gate box/scrub",
@@ -122,6 +122,7 @@ var edges = map[string]string{
 	"box/limits":     "unixfile",
 	"unixfile":       "",
 	"box/modelproxy": "box/gate fault llm",
+	"box/prepared":   "box/worktree",
 	"box/program":    "child minisign protocol unixfile version",
 	"box/roots":      "",
 	"box/sandbox":    "child",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -24,6 +25,7 @@ type machine struct {
 	conn   *conn.Conn
 	secret seal.Recipient
 	claims atomic.Int64
+	again  *atomic.Int64 // counts calls that were said again, as boxes do; nil: a call that fails is an error
 	stop   context.CancelFunc
 }
 
@@ -48,9 +50,15 @@ func (w *world) enroll(ctx context.Context, name string, slots int) (who box.Ide
 }
 
 // attach connects a box, which then says hello and beats.
-func attach(ctx context.Context, who box.Identity, slots int) (b *machine, err error) {
+func attach(ctx context.Context, who box.Identity, slots int) (*machine, error) {
+	return attachFor(ctx, who, slots, 0)
+}
+
+// attachFor is attach with another bound of an attempt to connect.
+func attachFor(ctx context.Context, who box.Identity, slots int, attempt time.Duration) (b *machine, err error) {
 	b = &machine{}
-	b.conn, err = conn.Dial(who.NATSURL, who.Box, func() (string, []byte) { return who.NATSJWT.Value, []byte(who.Seed) }, conn.Options{})
+	credential := func() (string, []byte) { return who.NATSJWT.Value, []byte(who.Seed) }
+	b.conn, err = conn.Dial(who.NATSURL, who.Box, credential, conn.Options{Attempt: attempt})
 	if err != nil {
 		return nil, err
 	}
@@ -110,13 +118,27 @@ func (b *machine) call(ctx context.Context, method string, in, out any) error {
 	return b.conn.Call(ctx, method, in, out)
 }
 
+// insist says a call again until it is answered, if the box does.
+func (b *machine) insist(ctx context.Context, method string, in, out any) error {
+	for {
+		err := b.call(ctx, method, in, out)
+		if err == nil || b.again == nil || ctx.Err() != nil {
+			return err
+		}
+		b.again.Add(1)
+		if b.conn.Wait(ctx) != nil {
+			return err
+		}
+	}
+}
+
 // take waits for a run and accepts it. at is when the box knew that the acceptance
 // was stored.
 func (b *machine) take(ctx context.Context) (run *protocol.Start, at time.Time, err error) {
 	for {
 		var claim protocol.ClaimReply
 		ask := protocol.Claim{ID: "claim-" + strconv.FormatInt(b.claims.Add(1), 10), Free: 1, WaitMS: 10_000}
-		if err := b.call(ctx, protocol.CallClaim, ask, &claim); err != nil {
+		if err := b.insist(ctx, protocol.CallClaim, ask, &claim); err != nil {
 			return nil, at, err
 		}
 		if run = claim.Run; run == nil {
@@ -134,7 +156,7 @@ func (b *machine) take(ctx context.Context) (run *protocol.Start, at time.Time, 
 		break
 	}
 	var renewal protocol.Renewal
-	if err := b.call(ctx, protocol.CallAccept, protocol.Accept{Run: run.Run, Attempt: run.Attempt}, &renewal); err != nil {
+	if err := b.insist(ctx, protocol.CallAccept, protocol.Accept{Run: run.Run, Attempt: run.Attempt}, &renewal); err != nil {
 		return nil, at, err
 	}
 	if !renewal.OK {
@@ -149,9 +171,17 @@ func (b *machine) finish(ctx context.Context, run *protocol.Start) error {
 	if err != nil {
 		return err
 	}
-	_, err = b.append(ctx, run, []protocol.Event{{Seq: 1, Kind: protocol.EventAccepted},
-		{Seq: 2, Kind: protocol.EventFinished, Data: data}})
-	return err
+	for err = errors.New("not sent"); err != nil; {
+		_, err = b.append(ctx, run, []protocol.Event{{Seq: 1, Kind: protocol.EventAccepted},
+			{Seq: 2, Kind: protocol.EventFinished, Data: data}})
+		if err != nil && (b.again == nil || ctx.Err() != nil) {
+			return err
+		}
+		if err != nil {
+			b.again.Add(1)
+		}
+	}
+	return nil
 }
 
 // append sends events, and answers the last one that the database holds.

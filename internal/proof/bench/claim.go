@@ -177,16 +177,17 @@ func (alone) Policy(tx *db.Tx, repoID string) (string, error) {
 	return fmt.Sprint(r.Policy), err
 }
 
-func (alone) Notes(*db.Tx, *task.Row, string) ([]string, error)          { return nil, nil }
-func (alone) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error)    { return nil, nil }
-func (alone) Declares(*db.Tx, *task.Row) (bool, error)                   { return true, nil }
-func (alone) HeadRef(*db.Tx, *task.Row) (string, error)                  { return "", nil }
-func (alone) Submodules(*db.Tx, *task.Row) (*protocol.Submodules, error) { return nil, nil }
-func (alone) OfFanout(*db.Tx, string) (bool, error)                      { return false, nil }
-func (alone) SealKey(*db.Tx, string) (string, error)                     { return "", nil }
-func (alone) DropMessages(*db.Tx, string, string) error                  { return nil }
-func (alone) FaultShown(_ *db.Tx, _, why string) (string, error)         { return why, nil }
-func (alone) ForRun(*db.Tx, string, string) ([]protocol.Secret, error)   { return nil, nil }
+func (alone) Notes(*db.Tx, *task.Row, string) ([]string, error)                  { return nil, nil }
+func (alone) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error)            { return nil, nil }
+func (alone) Declares(*db.Tx, *task.Row) (bool, error)                           { return true, nil }
+func (alone) HeadRef(*db.Tx, *task.Row) (string, error)                          { return "", nil }
+func (alone) Submodules(*db.Tx, *task.Row) (*protocol.Submodules, error)         { return nil, nil }
+func (alone) Environment(*db.Tx, *task.Row, bool) (*protocol.Environment, error) { return nil, nil }
+func (alone) OfFanout(*db.Tx, string) (bool, error)                              { return false, nil }
+func (alone) SealKey(*db.Tx, string) (string, error)                             { return "", nil }
+func (alone) DropMessages(*db.Tx, string, string) error                          { return nil }
+func (alone) FaultShown(_ *db.Tx, _, why string) (string, error)                 { return why, nil }
+func (alone) ForRun(*db.Tx, string, string) ([]protocol.Secret, error)           { return nil, nil }
 func (alone) Changed(context.Context, string, string, string) (codehost.Diff, error) {
 	return codehost.Diff{}, nil
 }

@@ -86,6 +86,11 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "baseline" {
 		exit(serveBaseline(os.Args[2:]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == "fleet" {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		exit(simulateFleet(ctx, os.Args[2:], os.Stdout))
+	}
 	var write, check bool
 	var only, dir string
 	flag.BoolVar(&write, "write", false, "write "+documents[0].file+" and those that go on, too")

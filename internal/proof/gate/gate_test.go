@@ -146,7 +146,7 @@ func TestDayAndNight(t *testing.T) {
 		{ImportPath: "yardmaster/internal/proof/frontdoor", TestGoFiles: []string{"x"}},
 		{ImportPath: "yardmaster/internal/fault", TestGoFiles: []string{"x"}}, {ImportPath: "yardmaster/internal/untested"},
 	}
-	const alone = "TestEachLineIsNeeded|TestTwoGigabytes|TestRollingUpgrade"
+	const alone = "TestEachLineIsNeeded|TestTwoGigabytes|TestRollingUpgrade|TestRollingRestart"
 	for _, c := range []struct {
 		file, skip string
 		packages   int

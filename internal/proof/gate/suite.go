@@ -57,8 +57,8 @@ var nights = []night{
 	{tests: "TestDemoAtStandIn", ground: regexp.MustCompile(`^internal/(demo/|proof/((lab|github|standin)/|e2e/demo_test))`)},
 	{tests: "TestEachLineIsNeeded", ground: regexp.MustCompile(`^internal/domain/pull/moves/`)},
 	{tests: "TestTwoGigabytes", ground: regexp.MustCompile(`^internal/(client/addrepo|proof/odd/)`)},
-	{tests: "TestRollingUpgrade",
-		ground: regexp.MustCompile(`^internal/(db/migrations/|app/(start|stop|cluster)\.go|proof/e2e/rolling_test)`)},
+	{tests: "TestRollingUpgrade|TestRollingRestart",
+		ground: regexp.MustCompile(`^internal/(db/migrations/|app/(start|stop|cluster)\.go|proof/e2e/rolling_)`)},
 }
 
 // enginesEnv names the databases of tests that ask which to play on (dbtest.Engines): those of

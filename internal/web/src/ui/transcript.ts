@@ -58,6 +58,21 @@ function lacking(d: any): string {
   return `; not in it: ${all.map((l: any) => `${l.path} (${l.reason})`).join(", ")}${more ? ` and ${more} others` : ""}`;
 }
 
+// environment tells what became of the environment of a run.
+function environment(d: any): string {
+  switch (d.state) {
+    case "making":
+      return "the prepare script runs";
+    case "ready":
+      return `the prepare script has made the environment ready in ${(Number(d.took_ms) / 1000).toFixed(1)} s`;
+    case "kept":
+      return "the environment is there from an earlier run";
+    case "skipped":
+      return `no environment: ${d.why ?? ""}`;
+  }
+  return `the environment is not ready: ${d.why ?? ""}`;
+}
+
 // said is an event of a box in words, those of the command line.
 function said(kind: string, d: any): string {
   const sha = (v: unknown) => String(v ?? "").slice(0, 10),
@@ -65,6 +80,8 @@ function said(kind: string, d: any): string {
   switch (kind) {
     case "run.accepted":
       return "claimed and accepted by the box";
+    case "environment":
+      return environment(d);
     case "prepared":
       return `checked out ${sha(d.base)}${d.resume ? ", saved work of an earlier attempt" : ""}${lacking(d)}`;
     case "started":
