@@ -45,14 +45,12 @@ import {
   webhookList,
 } from "./client.gen";
 import type { PageModule } from "./route";
-import type { IconName } from "./ui/icon";
 
 export type Entry = {
   path: string;
   load: () => Promise<PageModule>;
   name?: string; // in the rail; pages of one object have none
-  icon?: IconName; // before the name
-  section?: string; // of the rail
+  section?: string; // its door in the side bar, or its part behind it
   key?: string; // after g
   needs?: Pick<Call<never, unknown>, "scope">; // without its scope the page says which is missing
   operators?: boolean; // only for operators of the platform
@@ -60,11 +58,10 @@ export type Entry = {
 };
 
 export const pages: Entry[] = [
-  { path: "/ui", name: "Home", icon: "house", key: "h", load: () => import("./pages/home") },
+  { path: "/ui", name: "Home", section: "Home", key: "h", load: () => import("./pages/home") },
   {
     path: "/ui/tasks",
     name: "Tasks",
-    icon: "layers",
     section: "Work",
     key: "t",
     needs: taskList,
@@ -75,7 +72,6 @@ export const pages: Entry[] = [
   {
     path: "/ui/plans",
     name: "Plans",
-    icon: "map",
     section: "Work",
     key: "p",
     needs: planList,
@@ -86,8 +82,7 @@ export const pages: Entry[] = [
   {
     path: "/ui/prs",
     name: "Pull requests",
-    icon: "git-pull-request",
-    section: "Work",
+    section: "Pull requests",
     key: "r",
     needs: prAll,
     load: () => import("./pages/prs"),
@@ -97,8 +92,7 @@ export const pages: Entry[] = [
   {
     path: "/ui/approvals",
     name: "Approvals",
-    icon: "circle-check",
-    section: "Work",
+    section: "Pull requests",
     key: "v",
     needs: prPendingApprovals,
     load: () => import("./pages/approvals"),
@@ -106,7 +100,6 @@ export const pages: Entry[] = [
   {
     path: "/ui/asks",
     name: "Asks",
-    icon: "message-circle-question-mark",
     section: "Work",
     key: "a",
     needs: askList,
@@ -116,7 +109,6 @@ export const pages: Entry[] = [
   {
     path: "/ui/escalations",
     name: "Escalations",
-    icon: "shield-alert",
     section: "Work",
     key: "e",
     needs: escalationList,
@@ -126,7 +118,6 @@ export const pages: Entry[] = [
   {
     path: "/ui/blockers",
     name: "Blockers",
-    icon: "key-round",
     section: "Work",
     key: "b",
     needs: blockerList,
@@ -136,8 +127,7 @@ export const pages: Entry[] = [
   {
     path: "/ui/notifications",
     name: "Inbox",
-    icon: "inbox",
-    section: "Work",
+    section: "Inbox",
     key: "n",
     needs: notificationList,
     load: () => import("./pages/notifications"),
@@ -145,7 +135,6 @@ export const pages: Entry[] = [
   {
     path: "/ui/boxes",
     name: "Boxes",
-    icon: "server",
     section: "Fleet",
     key: "x",
     needs: boxList,
@@ -156,7 +145,6 @@ export const pages: Entry[] = [
   {
     path: "/ui/ci",
     name: "CI runs",
-    icon: "flask-conical",
     section: "Fleet",
     key: "c",
     needs: ciRuns,
@@ -165,7 +153,6 @@ export const pages: Entry[] = [
   {
     path: "/ui/templates",
     name: "Templates",
-    icon: "package",
     section: "Fleet",
     needs: templateList,
     load: () => import("./pages/templates"),
@@ -173,8 +160,7 @@ export const pages: Entry[] = [
   {
     path: "/ui/repos",
     name: "Repositories",
-    icon: "folder-git-2",
-    section: "Knowledge",
+    section: "Repositories",
     key: "o",
     needs: projectList,
     load: () => import("./pages/repos"),
@@ -183,8 +169,7 @@ export const pages: Entry[] = [
   {
     path: "/ui/kb",
     name: "Knowledge base",
-    icon: "book-open",
-    section: "Knowledge",
+    section: "Repositories",
     key: "k",
     needs: kbPageList,
     load: () => import("./pages/kb"),
@@ -194,27 +179,17 @@ export const pages: Entry[] = [
   {
     path: "/ui/artifacts",
     name: "Artifacts",
-    icon: "paperclip",
-    section: "Knowledge",
+    section: "Repositories",
     key: "f",
     needs: artifactList,
     load: () => import("./pages/artifacts"),
   },
   { path: "/ui/artifacts/{id}", needs: artifactList, load: () => import("./pages/artifact") },
-  {
-    path: "/ui/digests",
-    name: "Digests",
-    icon: "file-text",
-    section: "Knowledge",
-    needs: digestList,
-    load: () => import("./pages/digests"),
-  },
   { path: "/ui/digests/{id}", needs: digestList, load: () => import("./pages/digest") },
   {
     path: "/ui/docs",
     name: "Manual",
-    icon: "circle-help",
-    section: "Knowledge",
+    section: "Help",
     key: "m",
     load: () => import("./pages/manual"),
   },
@@ -225,9 +200,24 @@ export const pages: Entry[] = [
   { path: "/ui/repos/{owner}/{repo}/flakes", needs: ciFlakes, load: () => import("./pages/flakes") },
   { path: "/ui/repos/{owner}/{repo}/reviews", needs: reviewList, load: () => import("./pages/reviews") },
   {
+    path: "/ui/flow",
+    name: "Flow of work",
+    section: "Insight",
+    key: "w",
+    needs: overviewFlow,
+    load: () => import("./pages/flow"),
+  },
+  {
+    path: "/ui/usage",
+    name: "Usage and budgets",
+    section: "Insight",
+    key: "u",
+    needs: billingUsage,
+    load: () => import("./pages/usage"),
+  },
+  {
     path: "/ui/boards",
     name: "Boards",
-    icon: "chart-column",
     section: "Insight",
     key: "d",
     needs: dashboardList,
@@ -235,18 +225,8 @@ export const pages: Entry[] = [
   },
   { path: "/ui/boards/{id}", needs: dashboardList, load: () => import("./pages/board") },
   {
-    path: "/ui/flow",
-    name: "Flow of work",
-    icon: "clock",
-    section: "Insight",
-    key: "w",
-    needs: overviewFlow,
-    load: () => import("./pages/flow"),
-  },
-  {
     path: "/ui/sessions",
     name: "Sessions",
-    icon: "terminal",
     section: "Insight",
     key: "s",
     needs: sessionList,
@@ -254,18 +234,15 @@ export const pages: Entry[] = [
   },
   { path: "/ui/sessions/{id}", needs: sessionList, load: () => import("./pages/session") },
   {
-    path: "/ui/usage",
-    name: "Usage and budgets",
-    icon: "circle-dollar-sign",
+    path: "/ui/digests",
+    name: "Digests",
     section: "Insight",
-    key: "u",
-    needs: billingUsage,
-    load: () => import("./pages/usage"),
+    needs: digestList,
+    load: () => import("./pages/digests"),
   },
   {
     path: "/ui/audit",
     name: "Audit",
-    icon: "scan-eye",
     section: "Insight",
     key: "l",
     needs: auditTail,
