@@ -252,11 +252,18 @@ func (b *Tab) Click(selector string) {
 	Eval[any](b, "document.querySelector("+quote(selector)+").click()")
 }
 
-// Button clicks on the first button or link of a name.
+// Yes answers the question that lies over the page with what it offers to do.
+func (b *Tab) Yes() {
+	b.T.Helper()
+	b.Click("dialog.brief[open] .acts button:last-child")
+}
+
+// Button clicks on the first button or link of a name; that of a tab may begin with a capital.
 func (b *Tab) Button(name string) {
 	b.T.Helper()
 	find := `[...document.querySelectorAll("button,a,summary")].find(e => !e.disabled && e.getClientRects().length && ` +
-		`(e.getAttribute("aria-label") ?? e.innerText).trim() === ` + quote(name) + `)`
+		`(n => n === ` + quote(name) + ` || e.matches(".tabs button") && n.replace(/^./, c => c.toLowerCase()) === ` + quote(name) + `)(
+		(e.getAttribute("aria-label") ?? e.innerText).trim()))`
 	b.Until("a button "+name, find)
 	Eval[any](b, find+".click()")
 }

@@ -124,7 +124,7 @@ func TestArtifacts(t *testing.T) {
 	inertHere(t, b, "the text")
 	every(b, "artifact-text")
 	b.Button("Delete")
-	b.Button("Go on")
+	b.Yes()
 	heads(b, "Artifacts")
 	b.Until("two of the account are left beside it", `document.querySelectorAll("#artifacts [role=row]").length === 3`)
 

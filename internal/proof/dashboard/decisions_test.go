@@ -354,7 +354,7 @@ func TestPlans(t *testing.T) {
 	b.See("Removed.")
 	b.Button("Cancel")
 	b.See("Cancel the plan, and every task of it that is not over?")
-	b.Button("Go on")
+	b.Yes()
 	b.Until("the plan is cancelled", `document.querySelector("main h1 ~ .status")?.innerText === "cancelled"`)
 	phone.Until("and elsewhere, too", `document.querySelector("main h1 ~ .status")?.innerText === "cancelled"`)
 	clean(t, b)

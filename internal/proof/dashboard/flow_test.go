@@ -72,6 +72,7 @@ func TestFlowIsDrawn(t *testing.T) {
 		"queue, agent and repairs, people, other" {
 		t.Errorf("the legend is %q", got)
 	}
+	b.See("Success by template")
 	b.Button("As a table")
 	b.Until("a row for each day", `document.querySelector("details[open] tbody").rows.length === 30`)
 	both(b, "the flow of work")
@@ -90,7 +91,7 @@ func TestFlowIsDrawn(t *testing.T) {
 	both(b, "the cost of a month")
 	shoot(b, "cost")
 	visit(b, "/ui/", "Home")
-	b.See("The last two weeks")
+	b.See("Merged and failed a day")
 	b.Until("they are drawn", `document.querySelectorAll(".fig .chart").length === 2`)
 	both(b, "Home")
 	shoot(b, "home-flow")

@@ -174,12 +174,17 @@ func TestSideBarFits(t *testing.T) {
 		if over := browser.Eval[int](b, `(e => e.scrollHeight - e.clientHeight)(document.querySelector(".side .ways"))`); over > 0 {
 			t.Errorf("at %d x %d the side bar lacks %d px", size[0], size[1], over)
 		}
-		if low := browser.Eval[float64](b, `Math.min(...[...document.querySelectorAll(".side .ways > * > a")].map(e => e.getBoundingClientRect().height))`); low < 24 {
+		if low := browser.Eval[float64](b, `Math.min(...[...document.querySelectorAll(".side .ways > a")].map(e => e.getBoundingClientRect().height))`); low < 24 {
 			t.Errorf("at %d x %d a door is %.1f px high", size[0], size[1], low)
 		}
 	}
 	both(b, "the side bar")
 	b.Resize(1440, 800)
 	visit(b, "/ui/settings/gifts", "Gifts to open source")
-	b.Until("the chosen door in sight", `(e => e && e.getBoundingClientRect().bottom <= document.querySelector(".side .ways").getBoundingClientRect().bottom)(document.querySelector(".side [aria-current=page]"))`)
+	for _, of := range []string{".side .ways", ".side2"} {
+		b.Until("the chosen door of "+of+" in sight", `(e => e && e.getBoundingClientRect().bottom <= document.querySelector("`+of+`").getBoundingClientRect().bottom)(document.querySelector("`+of+` [aria-current=page]"))`)
+	}
+	if n := browser.Eval[int](b, `document.querySelectorAll(".side .ways > a").length`); n != 8 {
+		t.Errorf("there are %d doors", n)
+	}
 }

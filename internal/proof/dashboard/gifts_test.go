@@ -52,7 +52,7 @@ func TestGiftsAreGiven(t *testing.T) {
 	b.See("$0.00 of $12.50 used")
 	b.Go("/ui/settings/gifts")
 	b.Button("Take it back")
-	b.Button("Go on")
+	b.Yes()
 	b.See("taken back")
 	if got := call[struct{ Data []gift }](y, http.MethodGet, "/v1/donations", "").Data; len(got) != 1 || got[0].State != "parked" {
 		t.Errorf("the gifts are %v", got)
@@ -145,7 +145,7 @@ func TestGiftsAreReceived(t *testing.T) {
 		t.Errorf("the model is %v", m)
 	}
 	b.Button("Decline")
-	b.Button("Go on")
+	b.Yes()
 	b.See("over")
 	if got := received().State; got != "parked" {
 		t.Errorf("the gift is %s", got)

@@ -86,7 +86,7 @@ func TestHomeIsWorkedThrough(t *testing.T) {
 	}
 	b.Press("s")
 	b.See("You have not opened what it changes.")
-	b.Button("Go on")
+	b.Yes()
 	b.See("declined: Fix the year")
 	is(b, atCard, last)
 	is(b, deck, last+"; Fix the year")
@@ -197,7 +197,7 @@ func TestFirstSteps(t *testing.T) {
 	b.Until("what ends it, in a sentence",
 		`/since \d+ (s|min), until a box that serves this account comes online/.test(document.querySelector("#stalls").innerText)`)
 	y.box()
-	b.See("Nothing in the queue is held up.")
+	b.Gone("Why it waits")
 	b.Go("/ui/")
 	b.See("Nothing waits for you.")
 	if browser.Eval[bool](b, `!!document.querySelector("#steps")`) {

@@ -179,7 +179,7 @@ func TestRedispatchByKeyboard(t *testing.T) {
 	h.fill("Guidance", "Mind the cat.")
 	h.do("Queue it again")
 	h.See("Queued again.")
-	h.do("report")
+	h.do("Report")
 	h.See("The cat is fed.")
 	clean(t, h.Tab)
 }
@@ -203,7 +203,7 @@ func TestRaisedBudgetByKeyboard(t *testing.T) {
 	h.fill("Budget", "5")
 	h.do("Set the budget")
 	h.Gone("waits for money")
-	h.do("run")
+	h.do("Run")
 	h.See("They are counted.")
 	if bad := h.Complaints(); len(bad) > 0 {
 		t.Errorf("the browser complains: %q", bad)

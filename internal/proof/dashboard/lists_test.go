@@ -140,7 +140,7 @@ func TestKeysOfLists(t *testing.T) {
 	}
 	heads := browser.Eval[string](b,
 		`[...document.querySelectorAll("#tasks-names [role=columnheader]")].map(e => e.textContent.trim()).join()`)
-	if heads != "Selected,Status,Title,Repository,Box or place,Attempt,Cost,Age" {
+	if heads != "Selected,Status,Title,Repository,Box or place,Asked by,Cost,Age" {
 		t.Errorf("the columns are %q", heads)
 	}
 	usable(b, "a list of tasks")
@@ -179,7 +179,7 @@ func TestManyTasks(t *testing.T) {
 	b.Until("its state", `document.querySelector("#tasks .row").innerText.includes("cancelled")`)
 	b.Button("Cancel 2")
 	b.See("Cancel 2 tasks?")
-	b.Button("Go on")
+	b.Yes()
 	b.See("1 of 2 cancelled, 1 not:")
 	b.See("Many four: It was over already.")
 	b.See("1 selected") // what was refused stays selected

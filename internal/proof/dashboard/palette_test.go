@@ -23,7 +23,7 @@ func TestPaletteFinds(t *testing.T) {
 		{"acme/web#1", "Say it at last\nPull request acme/web#1"},
 		{"invite", "Members\nGo to, Settings"},
 		{"dark", "You\nGo to, Settings"},
-		{"decline", "Approvals\nGo to, Work"},
+		{"decline", "Approvals\nGo to, Pull requests"},
 	} {
 		browser.Eval[any](b, `document.querySelector("dialog.palette input").select()`)
 		b.Type(c.text)

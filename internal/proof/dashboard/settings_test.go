@@ -61,7 +61,7 @@ func TestSettings(t *testing.T) {
 	b.Button("I have kept it")
 	b.Gone("Link of the invitation")
 	b.Button("Withdraw")
-	b.Button("Go on")
+	b.Yes()
 	b.See("revoked")
 
 	visit(b, "/ui/settings/tokens", "Tokens")
@@ -80,7 +80,7 @@ func TestSettings(t *testing.T) {
 	b.Button("I have kept it")
 	b.Until("the token is gone", `!document.body.innerText.includes(`+quoted(token)+`)`)
 	b.Button("Revoke")
-	b.Button("Go on")
+	b.Yes()
 	b.Until("it is revoked", `document.querySelector(".item .status.bad")`)
 	if resp, _ := y.Send(http.MethodGet, "/v1/me", token, ""); resp.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a revoked token answers %d", resp.StatusCode)
@@ -94,7 +94,7 @@ func TestSettings(t *testing.T) {
 	b.Button("Keep it")
 	b.See("NPM_TOKEN")
 	b.Button("Delete")
-	b.Button("Go on")
+	b.Yes()
 	b.See("There is no secret")
 	content(b)
 }

@@ -63,7 +63,7 @@ func TestTaskOfEachState(t *testing.T) {
 	b.Button("Set the budget")
 	b.See("of $5")
 	b.Button("Cancel")
-	b.Button("Go on")
+	b.Yes()
 	deeds(b, "")
 	clean(t, b)
 }

@@ -216,7 +216,7 @@ func TestPullRequests(t *testing.T) {
 	shots(b, "approvals")
 	b.Press("j", "a") // its changes were not opened since the page was loaded
 	b.See("You have not opened what it changes.")
-	b.Button("Go on")
+	b.Yes()
 	b.See("Nothing waits for you.")
 	b.Press("Ctrl+k")
 	b.Until("the palette", `document.querySelector("dialog.palette[open] input")`)

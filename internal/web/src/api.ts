@@ -1,10 +1,11 @@
 // The one way the dashboard talks to the server: the public API with the session's
 // cookie. What a control does is a capability, called by its id.
 import { signal } from "@preact/signals";
-import { plain } from "./ui/say";
+import { plain, spoken, type Labels } from "./ui/say";
 
 // Problem is a refusal of the server (RFC 9457).
 export class Problem extends Error {
+  fields: string[] = []; // what was asked with, by its names
   constructor(
     readonly status: number,
     readonly slug: string,
@@ -12,6 +13,10 @@ export class Problem extends Error {
     readonly after: number,
   ) {
     super(String(body.detail ?? body.title ?? `The server answered ${status}.`));
+  }
+  // says is a text of it for people, who do not know the names of fields.
+  says(text: string, labels?: Labels): string {
+    return plain(spoken(text, [...this.fields, ...Object.keys(this.body.errors ?? {})], labels));
   }
   // of says what is wrong with a field, "" for what belongs to none.
   of(field: string): string[] {
@@ -128,7 +133,7 @@ export function op<In, Out>(
     if (res.ok) return json as Out;
     if (res.status === 401 && key["Authorization"]) operatorKey.value = undefined;
     else if (res.status === 401 && path !== "/auth/reauth") signedOut.value = true;
-    throw refusal(res, json);
+    throw Object.assign(refusal(res, json), { fields: Object.keys(input as object) });
   };
   return Object.assign(call, { id, scope, method, path });
 }
@@ -208,7 +213,7 @@ export const reached = <T>(answer: Promise<T>): Promise<T> =>
     throw e instanceof TypeError ? new Unreachable(e) : e;
   });
 
-// said is a failure as a sentence for a person.
-export function said(e: unknown): string {
-  return e instanceof Problem ? plain(e.message) : e instanceof Error ? e.message : String(e);
+// said is a failure as a sentence for a person, in the words of the form that was sent.
+export function said(e: unknown, labels?: Labels): string {
+  return e instanceof Problem ? e.says(e.message, labels) : e instanceof Error ? e.message : String(e);
 }

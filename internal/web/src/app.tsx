@@ -2,7 +2,8 @@
 import { render, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { account, signedOut } from "./api";
-import { Bottom, help, listed, menu, Rail, Stale } from "./frame";
+import { listed, Within } from "./doors";
+import { Bottom, help, menu, Rail, Stale } from "./frame";
 import { missed, start as startLive, turn } from "./live";
 import { pages, type Entry } from "./pages";
 import { go, here, match, start as startRoute, type PageProps, type Params } from "./route";
@@ -88,6 +89,7 @@ function Page() {
         />
       ) : P && known ? ( // so that no page asks for what the person may not read
         <Guard key={known + path}>
+          <Within shown={path} of={hit.entry} />
           <P params={hit.params} />
         </Guard>
       ) : !me.value && refused.value ? (

@@ -1,12 +1,12 @@
 // The frame of every page: the way to each, the state of the connection, who looks.
 import { signal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { account, actFor } from "./api";
 import { accountActiveAccountSwitch } from "./client.gen";
 import { asOf, link } from "./live";
-import { pages, type Entry } from "./pages";
-import { go, here, match } from "./route";
-import { forget, may, me, operator } from "./session";
+import { address, open as doors, place, type Door } from "./doors";
+import { go, here } from "./route";
+import { forget, me } from "./session";
 import { Icon } from "./ui/icon";
 import { openPalette } from "./ui/palette";
 import { Act } from "./ui/parts";
@@ -17,22 +17,8 @@ import { counts, unread } from "./waits";
 export const help = signal(false),
   menu = signal(false);
 
-// listed are the pages that the person may see.
-export const listed = () =>
-  pages.filter((p) => p.name && (!p.needs || may(p.needs)) && (!p.operators || operator.value));
-
-const sections = ["", "Work", "Fleet", "Knowledge", "Insight", "Settings", "Platform"];
-// folded are the sections that are open only while one is in them, or by hand.
-const folded = ["Settings", "Platform"];
-
 export function Rail() {
-  const shown = here.value.pathname,
-    path = pages.find((p) => p.under && match(p.path, shown))?.under ?? shown;
-  // The page in the rail that is nearest to the address.
-  const at = listed()
-    .filter((p) => (p.path === "/ui" ? /^\/ui\/?$/.test(path) : (path + "/").startsWith(p.path + "/")))
-    .sort((a, b) => b.path.length - a.path.length)[0];
-  const current = (p: Entry) => p === at,
+  const at = place(here.value.pathname),
     open = menu.value;
   useLayoutEffect(() => {
     if (!open) return;
@@ -67,28 +53,9 @@ export function Rail() {
         </button>
       </div>
       <div class="ways">
-        {sections.map((s) => {
-          const own = listed().filter((p) => (p.section ?? "") === s);
-          if (!own.length) return null;
-          const ways = own.map((p) => <Way key={p.path} of={p} here={current(p)} />);
-          return folded.includes(s) ? (
-            <details key={s} class="section" open={own.some(current)}>
-              <summary>
-                <h2>
-                  <Icon of={s === "Settings" ? "settings" : "building-2"} />
-                  {s}
-                  <Icon of="chevron-right" class="chev" />
-                </h2>
-              </summary>
-              {ways}
-            </details>
-          ) : (
-            <div key={s} class="section">
-              {s && <h2>{s}</h2>}
-              {ways}
-            </div>
-          );
-        })}
+        {doors().map((d) => (
+          <Entrance key={d.name} of={d} here={!!at && d.ways.includes(at)} />
+        ))}
       </div>
       <Corner />
     </nav>
@@ -105,17 +72,13 @@ function Waiting() {
   ) : null;
 }
 
-function Way(p: { of: Entry; here: boolean }) {
-  const way = useRef<HTMLAnchorElement>(null);
-  useEffect(() => {
-    if (p.here) way.current!.scrollIntoView({ block: "nearest" });
-  }, [p.here, me.value]); // who looks takes room below
+function Entrance(p: { of: Door; here: boolean }) {
   return (
-    <a ref={way} href={p.of.path === "/ui" ? "/ui/" : p.of.path} aria-current={p.here ? "page" : undefined}>
-      {p.of.icon && <Icon of={p.of.icon} />}
+    <a href={address(p.of.ways[0]!)} aria-current={p.here ? "page" : undefined} title={p.of.name}>
+      <Icon of={p.of.icon} />
       <span class="t">{p.of.name}</span>
-      {p.of.path === "/ui" && <Waiting />}
-      {p.of.path === "/ui/notifications" && unread.value > 0 && (
+      {p.of.name === "Home" && <Waiting />}
+      {p.of.name === "Inbox" && unread.value > 0 && (
         <span class="dot" role="img" aria-label="unread" title={unread.value + " unread"} />
       )}
     </a>

@@ -46,14 +46,12 @@ import {
   webhookList,
 } from "./client.gen";
 import type { PageModule } from "./route";
-import type { IconName } from "./ui/icon";
 
 export type Entry = {
   path: string;
   load: () => Promise<PageModule>;
   name?: string; // in the rail; pages of one object have none
-  icon?: IconName; // before the name
-  section?: string; // of the rail
+  section?: string; // its door in the side bar, or its part behind it
   key?: string; // after g
   needs?: Pick<Call<never, unknown>, "scope">; // without its scope the page says which is missing
   operators?: boolean; // only for operators of the platform
@@ -61,11 +59,10 @@ export type Entry = {
 };
 
 export const pages: Entry[] = [
-  { path: "/ui", name: "Home", icon: "house", key: "h", load: () => import("./pages/home") },
+  { path: "/ui", name: "Home", section: "Home", key: "h", load: () => import("./pages/home") },
   {
     path: "/ui/tasks",
     name: "Tasks",
-    icon: "layers",
     section: "Work",
     key: "t",
     needs: taskList,
@@ -76,7 +73,6 @@ export const pages: Entry[] = [
   {
     path: "/ui/plans",
     name: "Plans",
-    icon: "map",
     section: "Work",
     key: "p",
     needs: planList,
@@ -87,8 +83,7 @@ export const pages: Entry[] = [
   {
     path: "/ui/prs",
     name: "Pull requests",
-    icon: "git-pull-request",
-    section: "Work",
+    section: "Pull requests",
     key: "r",
     needs: prAll,
     load: () => import("./pages/prs"),
@@ -98,8 +93,7 @@ export const pages: Entry[] = [
   {
     path: "/ui/approvals",
     name: "Approvals",
-    icon: "circle-check",
-    section: "Work",
+    section: "Pull requests",
     key: "v",
     needs: prPendingApprovals,
     load: () => import("./pages/approvals"),
@@ -107,7 +101,6 @@ export const pages: Entry[] = [
   {
     path: "/ui/asks",
     name: "Asks",
-    icon: "message-circle-question-mark",
     section: "Work",
     key: "a",
     needs: askList,
@@ -117,7 +110,6 @@ export const pages: Entry[] = [
   {
     path: "/ui/escalations",
     name: "Escalations",
-    icon: "shield-alert",
     section: "Work",
     key: "e",
     needs: escalationList,
@@ -127,7 +119,6 @@ export const pages: Entry[] = [
   {
     path: "/ui/blockers",
     name: "Blockers",
-    icon: "key-round",
     section: "Work",
     key: "b",
     needs: blockerList,
@@ -137,8 +128,7 @@ export const pages: Entry[] = [
   {
     path: "/ui/notifications",
     name: "Inbox",
-    icon: "inbox",
-    section: "Work",
+    section: "Inbox",
     key: "n",
     needs: notificationList,
     load: () => import("./pages/notifications"),
@@ -146,7 +136,6 @@ export const pages: Entry[] = [
   {
     path: "/ui/boxes",
     name: "Boxes",
-    icon: "server",
     section: "Fleet",
     key: "x",
     needs: boxList,
@@ -157,7 +146,6 @@ export const pages: Entry[] = [
   {
     path: "/ui/ci",
     name: "CI runs",
-    icon: "flask-conical",
     section: "Fleet",
     key: "c",
     needs: ciRuns,
@@ -166,7 +154,6 @@ export const pages: Entry[] = [
   {
     path: "/ui/templates",
     name: "Templates",
-    icon: "package",
     section: "Fleet",
     needs: templateList,
     load: () => import("./pages/templates"),
@@ -174,8 +161,7 @@ export const pages: Entry[] = [
   {
     path: "/ui/repos",
     name: "Repositories",
-    icon: "folder-git-2",
-    section: "Knowledge",
+    section: "Repositories",
     key: "o",
     needs: projectList,
     load: () => import("./pages/repos"),
@@ -184,8 +170,7 @@ export const pages: Entry[] = [
   {
     path: "/ui/kb",
     name: "Knowledge base",
-    icon: "book-open",
-    section: "Knowledge",
+    section: "Repositories",
     key: "k",
     needs: kbPageList,
     load: () => import("./pages/kb"),
@@ -195,27 +180,17 @@ export const pages: Entry[] = [
   {
     path: "/ui/artifacts",
     name: "Artifacts",
-    icon: "paperclip",
-    section: "Knowledge",
+    section: "Repositories",
     key: "f",
     needs: artifactList,
     load: () => import("./pages/artifacts"),
   },
   { path: "/ui/artifacts/{id}", needs: artifactList, load: () => import("./pages/artifact") },
-  {
-    path: "/ui/digests",
-    name: "Digests",
-    icon: "file-text",
-    section: "Knowledge",
-    needs: digestList,
-    load: () => import("./pages/digests"),
-  },
   { path: "/ui/digests/{id}", needs: digestList, load: () => import("./pages/digest") },
   {
     path: "/ui/docs",
     name: "Manual",
-    icon: "circle-help",
-    section: "Knowledge",
+    section: "Help",
     key: "m",
     load: () => import("./pages/manual"),
   },
@@ -226,29 +201,34 @@ export const pages: Entry[] = [
   { path: "/ui/repos/{owner}/{repo}/flakes", needs: ciFlakes, load: () => import("./pages/flakes") },
   { path: "/ui/repos/{owner}/{repo}/reviews", needs: reviewList, load: () => import("./pages/reviews") },
   {
+    path: "/ui/flow",
+    name: "Flow of work",
+    section: "Insight",
+    key: "w",
+    needs: overviewFlow,
+    load: () => import("./pages/flow"),
+  },
+  {
+    path: "/ui/usage",
+    name: "Usage and budgets",
+    section: "Insight",
+    key: "u",
+    needs: billingUsage,
+    load: () => import("./pages/usage"),
+  },
+  {
     path: "/ui/boards",
     name: "Boards",
-    icon: "chart-column",
     section: "Insight",
     key: "d",
     needs: dashboardList,
     load: () => import("./pages/boards"),
   },
   { path: "/ui/boards/{id}", needs: dashboardList, load: () => import("./pages/board") },
-  {
-    path: "/ui/flow",
-    name: "Flow of work",
-    icon: "clock",
-    section: "Insight",
-    key: "w",
-    needs: overviewFlow,
-    load: () => import("./pages/flow"),
-  },
   { path: "/ui/flow/whatif", needs: taskSimulate, under: "/ui/flow", load: () => import("./pages/whatif") },
   {
     path: "/ui/sessions",
     name: "Sessions",
-    icon: "terminal",
     section: "Insight",
     key: "s",
     needs: sessionList,
@@ -256,18 +236,15 @@ export const pages: Entry[] = [
   },
   { path: "/ui/sessions/{id}", needs: sessionList, load: () => import("./pages/session") },
   {
-    path: "/ui/usage",
-    name: "Usage and budgets",
-    icon: "circle-dollar-sign",
+    path: "/ui/digests",
+    name: "Digests",
     section: "Insight",
-    key: "u",
-    needs: billingUsage,
-    load: () => import("./pages/usage"),
+    needs: digestList,
+    load: () => import("./pages/digests"),
   },
   {
     path: "/ui/audit",
     name: "Audit",
-    icon: "scan-eye",
     section: "Insight",
     key: "l",
     needs: auditTail,

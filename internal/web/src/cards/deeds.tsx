@@ -39,7 +39,14 @@ export function Deeds(p: { of: TaskDetail }) {
       )}
       {may_.budget && ask("budget", "Change budget", taskBudgetSet)}
       {may_.cancel && (
-        <Act call={taskCancel} input={{ id: t.id }} confirm={cancels(t.pr_id)} done={cancelled}>
+        <Act
+          call={taskCancel}
+          input={{ id: t.id }}
+          confirm={cancels(t.pr_id)}
+          yes="Cancel the task"
+          done={cancelled}
+          class="danger"
+        >
           Cancel
         </Act>
       )}

@@ -24,6 +24,13 @@ export function Help(p: { close: () => void }) {
   }
   return (
     <Dialog title="Keys" close={p.close}>
+      <p>
+        What a word means and how a thing is done stands in{" "}
+        <a href="/ui/docs" onClick={p.close}>
+          the manual
+        </a>
+        .
+      </p>
       <label class="check">
         <input type="checkbox" checked={single.value} onChange={(e) => setSingle(e.currentTarget.checked)} /> Single
         letters do something

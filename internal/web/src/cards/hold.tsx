@@ -120,7 +120,8 @@ export function Clears(p: { of: TaskClear | null }) {
   ) : null;
 }
 
-export function Hold(p: { of: TaskHold }) {
+// Hold says why a task waits; a bare one leaves the way on to a button beside it.
+export function Hold(p: { of: TaskHold; bare?: boolean }) {
   const h = p.of;
   return (
     <p class="hold">
@@ -128,7 +129,7 @@ export function Hold(p: { of: TaskHold }) {
       <span class="dim">
         , since <Time at={h.since} suffix={false} />,
       </span>{" "}
-      <Until text={h.clears_when} clear={h.clear} /> <Clears of={h.clear} />
+      <Until text={h.clears_when} clear={h.clear} /> {!p.bare && <Clears of={h.clear} />}
     </p>
   );
 }

@@ -80,7 +80,7 @@ export function Many(p: Picked<Task>) {
   };
   const begin = async (d: Deed) => {
     if (!d.asks) setGuiding(d);
-    else if (await ask(d.asks(many(n, "task")))) void run(d);
+    else if (await ask(d.asks(many(n, "task")), `${d.name} ${many(n, "task")}`)) void run(d);
   };
   if (!n && !tally) return null;
   return (
@@ -137,7 +137,7 @@ export function Many(p: Picked<Task>) {
             </label>
             <div class="acts">
               <button type="button" onClick={() => setGuiding(undefined)}>
-                Do nothing
+                Not now
               </button>
               <button type="submit" class="main">
                 Queue them again

@@ -1,6 +1,7 @@
 // The filters of the list of tasks, for rows that come by themselves: which of them fit
 // what the server was asked for.
 import type { Task } from "../client.gen";
+import { me } from "../session";
 
 const part = (id: string, p: string) => id.startsWith(p) || id.endsWith(p);
 
@@ -20,7 +21,13 @@ export function fitsFilter(t: Task, filter: string): boolean {
     case "waits":
       return waits(t);
     case "kind":
-      return t.kind === want;
+      return want.split(",").includes(t.kind);
+    case "person":
+      return want === "me" ? t.requested_by !== null && t.requested_by === me.value?.user?.id : t.requested_by === want;
+    case "since":
+      return Date.parse(t.created_at) >= Date.parse(want);
+    case "before":
+      return Date.parse(t.created_at) < Date.parse(want);
     case "repo":
       return t.repo === want;
     case "branch":

@@ -1,3 +1,3 @@
 // The parts of Home that come after its figures.
 export { WaitCard } from "./cards";
-export { Rest } from "./rest";
+export { Beside, Rest } from "./rest";

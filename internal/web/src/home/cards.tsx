@@ -112,7 +112,7 @@ export function PullCard(p: { of: PullRequest; asked: Escalation[] }) {
             </Act>
           )}
           {r.task_id && ["pr.ask_again", "pr.merge"].includes(need.capability ?? "") && (
-            <Act call={taskCancel} input={{ id: r.task_id }} confirm={cancels(r.id)} done={cancelled}>
+            <Act call={taskCancel} input={{ id: r.task_id }} confirm={cancels(r.id)} done={cancelled} class="danger">
               Cancel the task
             </Act>
           )}
@@ -139,7 +139,7 @@ function HeldCard(p: { of: Task }) {
         </p>
         {t.failure && <p>{inert(t.failure)}</p>}
         {t.holds.map((h) => (
-          <Hold key={h.reason} of={h} />
+          <Hold key={h.reason} of={h} bare={h.clear?.capability === "task.redispatch"} />
         ))}
       </div>
       <div class="acts">

@@ -18,16 +18,15 @@ export function Weeks() {
   useEvery(60, () => void one.load(), [one]);
   if (!may(overviewFlow)) return null;
   return (
-    <>
-      <h2 id="weeks">The last two weeks</h2>
+    <div class="weeks" id="weeks">
       {!f ? (
         <Coming of={one} />
       ) : (
-        <div class="grid12">
+        <>
           <Ended of={f} href="/ui/flow" />
           <Lead of={f} href="/ui/flow" />
-        </div>
+        </>
       )}
-    </>
+    </div>
   );
 }

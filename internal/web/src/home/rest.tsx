@@ -30,11 +30,19 @@ export function Rest(p: { wrong: Wrong; above: ReadonlySet<string> | undefined }
   return (
     <>
       <Runs />
-      {p.above ? <WentWrong of={p.wrong} above={p.above} /> : <Loading />}
+      {p.above && <WentWrong of={p.wrong} above={p.above} />}
       <Why />
-      <Since />
-      <Weeks />
     </>
+  );
+}
+
+// Beside is what one looks at beside that: how the last days went.
+export function Beside() {
+  return (
+    <aside class="beside">
+      <Weeks />
+      <Since />
+    </aside>
   );
 }
 
@@ -90,15 +98,14 @@ function WentWrong(p: { of: Wrong; above: ReadonlySet<string> }) {
     dead = deadOf(w);
   const lists = [w.ended, w.stuck, w.pulls] as List<any>[],
     failed = lists.find((l) => l.state.value === "failed");
+  const none = ended.length + stuck.length + pulls.length + gone.length + dead.length === 0,
+    loading = lists.some((l) => l.state.value === "loading");
+  if (!failed && (none || loading)) return null; // the figure says so
   return (
     <>
       <h2 id="wrong">Went wrong</h2>
       {failed ? (
         <Trouble error={new Error(failed.error.value)} again={() => void failed.load()} />
-      ) : lists.some((l) => l.state.value === "loading") ? (
-        <Loading />
-      ) : ended.length + stuck.length + pulls.length + gone.length + dead.length === 0 ? (
-        <Empty>Nothing, in the last day.</Empty>
       ) : (
         <ul class="cards">
           {gone.map((b) => (
@@ -243,12 +250,13 @@ function Why() {
   });
   useEvery(10, () => void stalls.load(), [stalls]); // a key that is added has no topic
   const all = stalls.value.value?.data;
+  if (all?.length === 0) return null; // nothing in the queue is held up
   return (
     <>
       <h2>Why it waits</h2>
       {!all ? (
         <Coming of={stalls} />
-      ) : all.length ? (
+      ) : (
         <ul class="cards" id="stalls">
           {all.map((s) => (
             <li key={s.reason + JSON.stringify(s.clear)} class="item">
@@ -276,8 +284,6 @@ function Why() {
             </li>
           ))}
         </ul>
-      ) : (
-        <Empty>Nothing in the queue is held up.</Empty>
       )}
     </>
   );

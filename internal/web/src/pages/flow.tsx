@@ -1,8 +1,10 @@
 // The flow of work over days: what came to its end, how long it took, and what it waited for.
 import { overviewFlow, type OverviewFlow } from "../client.gen";
 import { Ended, Lead, Queue } from "../cards/flow";
+import { Success } from "../cards/success";
 import { useOne } from "../list";
 import { query, setQuery } from "../route";
+import { useRepos } from "../whole";
 import { inert } from "../ui/ansi";
 import { useEvery } from "../ui/every";
 import { Coming, Head } from "../ui/parts";
@@ -15,22 +17,23 @@ export default function FlowPage() {
   const one = useOne<OverviewFlow>(`flow${days} ${repo}`, (signal) =>
       overviewFlow({ days, ...(repo && { repo }) }, { signal }),
     ),
-    f = one.value.value;
+    f = one.value.value,
+    repos = useRepos().value.value?.data ?? [];
   useEvery(60, () => void one.load(), [one]);
   return (
     <>
       <Head title="Flow of work">
-        {repo && (
-          <span class="dim">
-            of <a href={"/ui/repos/" + repo}>{inert(repo)}</a>
-          </span>
+        {(repo || repos.length > 1) && (
+          <select aria-label="Repository" value={repo} onChange={(e) => setQuery({ repo: e.currentTarget.value })}>
+            <option value="">Every repository</option>
+            {[...new Set([...(repo ? [repo] : []), ...repos.map((r) => r.full_name)])].map((r) => (
+              <option key={r} value={r}>
+                {inert(r)}
+              </option>
+            ))}
+          </select>
         )}
         <span class="grow" />
-        {repo && (
-          <button type="button" onClick={() => setQuery({ repo: "" })}>
-            Of all repositories
-          </button>
-        )}
         <a href="/ui/flow/whatif">What if</a>
         <span class="seg" role="group" aria-label="Days">
           {windows.map((d) => (
@@ -52,6 +55,7 @@ export default function FlowPage() {
           <Ended of={f} />
           <Lead of={f} />
           <Queue of={f} />
+          <Success days={days} repo={repo} />
         </div>
       )}
     </>

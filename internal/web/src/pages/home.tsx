@@ -11,10 +11,11 @@ import { useEvery } from "../ui/every";
 import { usd } from "../ui/money";
 import { Figure, Head, Loading, Trouble } from "../ui/parts";
 import { filing } from "./newtask";
+import { more } from "../ui/more";
 import { counts } from "../waits";
 
 // The cards, and what is below them, come beside the figures: they are most of the page.
-const later = import("../home/body");
+const later = Promise.all([import("../home/body"), more()]).then(([m]) => m);
 type Body = Awaited<typeof later>;
 
 export default function Home() {
@@ -61,35 +62,42 @@ function Work() {
   return (
     <>
       <div class="figures">
-        <Figure n={waits} name={waits === 1 ? "waits for you" : "wait for you"} href="#waits" />
-        <Figure n={n ? (n.running_tasks ?? "–") : undefined} name="running" href="/ui/tasks?show=running" />
-        <Figure n={countOf(wrong, waiting.pulls, n)} name="went wrong, 24 h" href="#wrong" />
+        <Figure n={waits} name={waits === 1 ? "Waits for you" : "Wait for you"} href="#waits" />
+        <Figure n={n ? (n.running_tasks ?? "–") : undefined} name="Runs now" href="/ui/tasks?show=running" />
+        <Figure n={countOf(wrong, waiting.pulls, n)} name="Went wrong, 24 h" href="#wrong" />
         <Figure
           n={burn.value.value ? usd(burn.value.value.cost_usd) : undefined}
-          name="spent, last hour"
+          name="Spent, last hour"
           href="/ui/usage"
         />
-        <Figure n={n?.merged_prs_24h} name="merged, 24 h" href="#since" />
+        <Figure n={n?.merged_prs_24h} name="Merged, 24 h" href="#since" />
       </div>
-      <h2 id="waits">Waits for you</h2>
-      {failed ? (
-        <Trouble
-          error={new Error("A part of the page could not be loaded. The server may have been replaced by a newer one.")}
-          again={() => location.reload()}
-        />
-      ) : body ? (
-        <>
-          <Deck
-            list={waiting}
-            empty="Nothing waits for you."
-            card={(w) => <body.WaitCard key={w.of.id} of={w} />}
-            keys={keys}
-          />
-          <body.Rest wrong={wrong} above={waiting.pulls} />
-        </>
-      ) : (
-        <Loading />
-      )}
+      <div class="cols home">
+        <div>
+          <h2 id="waits">Waits for you</h2>
+          {failed ? (
+            <Trouble
+              error={
+                new Error("A part of the page could not be loaded. The server may have been replaced by a newer one.")
+              }
+              again={() => location.reload()}
+            />
+          ) : body ? (
+            <>
+              <Deck
+                list={waiting}
+                empty="Nothing waits for you."
+                card={(w) => <body.WaitCard key={w.of.id} of={w} />}
+                keys={keys}
+              />
+              <body.Rest wrong={wrong} above={waiting.pulls} />
+            </>
+          ) : (
+            <Loading />
+          )}
+        </div>
+        {body && <body.Beside />}
+      </div>
     </>
   );
 }

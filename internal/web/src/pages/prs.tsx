@@ -10,7 +10,7 @@ import { inert } from "../ui/ansi";
 import { PaneSwitch } from "../ui/pane";
 import { Counts, Head, NoFit, Search, Tabs } from "../ui/parts";
 import { Status, words } from "../ui/status";
-import { Table } from "../ui/table";
+import { Table, type Column } from "../ui/table";
 import { Time } from "../ui/time";
 import { table } from "../own";
 
@@ -21,6 +21,8 @@ const shows: Record<string, string> = table({
   closed: "closed",
   all: "",
 });
+
+const told: Column<PullRequest> = { name: "State", cell: (p) => <PullState of={p} /> };
 
 export default function PullRequests() {
   const show = query().get("show") ?? "open",
@@ -65,7 +67,10 @@ export default function PullRequests() {
         list={list}
         id="prs"
         label="Pull requests"
-        widths="120px minmax(0,1fr) minmax(0,170px) 84px 110px minmax(0,130px) minmax(0,150px) minmax(110px,170px) 80px"
+        widths={
+          (state ? "" : "120px ") +
+          "minmax(0,1fr) minmax(0,170px) 84px 110px minmax(0,130px) minmax(0,150px) minmax(110px,170px) 80px"
+        }
         href={(p) => "/ui/prs/" + p.id}
         pane={PullPane}
         empty={
@@ -80,11 +85,17 @@ export default function PullRequests() {
           )
         }
         columns={[
+          ...(state ? [] : [told]),
           {
-            name: "State",
-            cell: (p) => <PullState of={p} />,
+            name: "Title",
+            wide: true,
+            cell: (p) => (
+              <>
+                {inert(p.title)}
+                {p.draft && p.state === "open" && <small> · draft</small>}
+              </>
+            ),
           },
-          { name: "Title", wide: true, cell: (p) => inert(p.title) },
           { name: "Repository", class: "dim less", rank: 3, cell: (p) => p.repo + (p.number ? "#" + p.number : "") },
           { name: "Lines", class: "dim less", rank: 1, cell: (p) => p.size && <Counts of={p.size} /> },
           { name: "Checks", class: "less", rank: 5, cell: (p) => <Status of={p.checks} noun="checks" /> },

@@ -98,7 +98,12 @@ export default function RepositoryPage(p: PageProps) {
           <Code text={r.clone_url} />
         </Fact>
       </Facts>
-      <p class="places">
+      <Tabs
+        label="Parts of the repository"
+        all={tabs}
+        at={tab}
+        to={(t) => setQuery({ tab: t === "overview" ? "" : t })}
+      >
         <a href={`/ui/prs?repo=${full}`}>Pull requests</a>
         <a href={placeOf(full)}>Knowledge</a>
         <a href={"/ui/artifacts?repo=" + full}>Artifacts</a>
@@ -112,13 +117,7 @@ export default function RepositoryPage(p: PageProps) {
             {name}
           </a>
         ))}
-      </p>
-      <Tabs
-        label="Parts of the repository"
-        all={tabs}
-        at={tab}
-        to={(t) => setQuery({ tab: t === "overview" ? "" : t })}
-      />
+      </Tabs>
       {tab === "ask" ? (
         <Ask at={at} />
       ) : tab === "policy" ? (

@@ -4,7 +4,9 @@ import { boxList, taskList, type Box, type Task } from "../client.gen";
 import { Board, doing } from "../cards/board";
 import { TaskPane } from "../cards/panes";
 import { Many } from "../cards/many";
+import { chosen, Narrow, narrowed } from "../cards/narrow";
 import { fitsFilter, together } from "../cards/taskfilter";
+import { Who } from "../cards/who";
 import { useAgain, useList, useOne, type List } from "../list";
 import { listen } from "../live";
 import { query, setQuery } from "../route";
@@ -15,7 +17,7 @@ import { usd } from "../ui/money";
 import { PaneSwitch } from "../ui/pane";
 import { Head, NoFit, Search, Tabs } from "../ui/parts";
 import { Status, words } from "../ui/status";
-import { Table } from "../ui/table";
+import { Table, type Column } from "../ui/table";
 import { Time } from "../ui/time";
 import { filing } from "./newtask";
 import { table } from "../own";
@@ -35,7 +37,8 @@ export default function Tasks() {
     q = query().get("q") ?? "",
     board = query().get("view") === "board",
     filters = query().getAll("filter"),
-    all = together(shows[show] ?? [], filters);
+    all = together([...(shows[show] ?? []), ...narrowed(show)], filters),
+    one = show === "failed"; // what all rows are is not said by each
   const never = all.includes("status:"); // the tab and the filter leave nothing
   const list = useList<Task>(
     all + "\n" + q,
@@ -70,8 +73,8 @@ export default function Tasks() {
         : "";
   const clear = "/ui/tasks" + (board ? "?view=board" : "");
   const empty =
-    q || show !== "all" || filters.length ? (
-      <NoFit noun="task" of={[show !== "all" && words(show), q && `“${q}”`, ...filters]} clear={clear} />
+    q || show !== "all" || filters.length || chosen().length ? (
+      <NoFit noun="task" of={[show !== "all" && words(show), q && `“${q}”`, ...chosen(), ...filters]} clear={clear} />
     ) : (
       <>
         No tasks yet. File one (<kbd>c</kbd>), or <code>yardmaster task create --repo …</code>
@@ -94,6 +97,7 @@ export default function Tasks() {
           New
         </button>
       </Head>
+      <Narrow show={show} />
       {filters.length > 0 && (
         <p>
           Only {filters.join(" and ")}. <a href={clear}>Clear</a>
@@ -110,21 +114,15 @@ export default function Tasks() {
           list={list}
           id="tasks"
           label="Tasks"
-          widths="160px minmax(0,1fr) minmax(0,160px) 70px minmax(80px,130px) 70px 80px 90px"
+          widths={
+            (one ? "" : "150px ") + "minmax(0,1fr) minmax(0,160px) 70px minmax(80px,130px) minmax(60px,110px) 70px 76px"
+          }
           href={(t) => "/ui/tasks/" + t.id}
           pane={TaskPane}
           empty={empty}
           many={Many}
           columns={[
-            {
-              name: "Status",
-              cell: (t) => (
-                <>
-                  <Status of={t.status} />
-                  {t.stuck && <b class="bad"> stuck</b>}
-                </>
-              ),
-            },
+            ...(one ? [] : [state]),
             {
               name: "Title",
               wide: true,
@@ -138,7 +136,12 @@ export default function Tasks() {
             { name: "Repository", class: "dim less", rank: 2, cell: (t) => t.repo },
             { name: "Kind", class: "dim less", cell: (t) => t.kind },
             { name: "Box or place", class: "dim less", rank: 4, cell: where },
-            { name: "Attempt", class: "num dim less", rank: 1, cell: (t) => t.attempt || "–" },
+            {
+              name: "Asked by",
+              class: "dim less",
+              rank: 3,
+              cell: (t) => (t.requested_by ? <Who of={"user:" + t.requested_by} /> : "–"),
+            },
             { name: "Cost", class: "num less", rank: 3, cell: (t) => usd(t.budget.spent) },
             { name: "Age", class: "dim end", cell: (t) => <Time at={t.created_at} suffix={false} /> },
           ]}
@@ -147,6 +150,16 @@ export default function Tasks() {
     </section>
   );
 }
+
+const state: Column<Task> = {
+  name: "Status",
+  cell: (t) => (
+    <>
+      <Status of={t.status} />
+      {t.stuck && <b class="bad"> stuck</b>}
+    </>
+  ),
+};
 
 const gently = 2000; // ms between two questions for the places in the queue
 

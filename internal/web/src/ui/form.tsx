@@ -5,6 +5,7 @@ import { Problem, said, type Call } from "../api";
 import { may } from "../session";
 import { useIntent } from "./intent";
 import { lack } from "./gate";
+import { label, type Labels } from "./say";
 import { usePress } from "./press";
 import { tell } from "./toast";
 
@@ -49,6 +50,7 @@ type Props<In, Out> = {
 export function Form<In, Out>(p: Props<In, Out>) {
   const [wrong, setWrong] = useState<Problems>({}),
     [text, setText] = useState(""),
+    [labels, setLabels] = useState<Labels>({}),
     [refused, setRefused] = useState(0);
   const form = useRef<HTMLFormElement>(null),
     touched = useRef(new Set<EventTarget | null>()), // the fields that were typed into since it was sent
@@ -74,9 +76,11 @@ export function Form<In, Out>(p: Props<In, Out>) {
         setText("");
         return;
       }
-      const errors = (e instanceof Problem ? (e.body.errors ?? {}) : {}) as Problems;
-      setWrong(errors);
-      setText(said(e));
+      const names = labelsOf(form.current!),
+        errors = Object.entries((e instanceof Problem ? (e.body.errors ?? {}) : {}) as Problems);
+      setLabels(names);
+      setWrong(Object.fromEntries(errors.map(([k, v]) => [k, v.map((t) => (e as Problem).says(t, names))])));
+      setText(said(e, names));
       setRefused((n) => n + 1);
     }
   };
@@ -123,7 +127,7 @@ export function Form<In, Out>(p: Props<In, Out>) {
           <fieldset disabled>{fields}</fieldset>
         </>
       )}
-      {text && <Said text={text} wrong={wrong} used={used} />}
+      {text && <Said text={text} wrong={wrong} used={used} labels={labels} />}
       <div class="acts">
         {p.also}
         <button
@@ -146,6 +150,15 @@ type Entry = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
 const fieldsOf = (form: HTMLFormElement) =>
   [...form.elements].filter((el): el is Entry => el.matches("input, textarea, select"));
+
+// labelsOf are the fields of a form by the names that the API has for them.
+const labelsOf = (form: HTMLFormElement): Labels =>
+  Object.fromEntries(
+    fieldsOf(form).flatMap((el) => {
+      const says = el.labels?.[0]?.firstChild?.textContent?.trim();
+      return says ? [[el.dataset["field"] ?? el.name, says] as const] : [];
+    }),
+  );
 
 // clear makes a form that was sent ready for the next. What was typed since stays: had is
 // what its fields had when it was sent.
@@ -170,7 +183,7 @@ export function unsent(within: Element | null | undefined): boolean {
 }
 
 // Said is a refusal as a whole. It is drawn after the fields, which say their own parts.
-function Said(p: { text: string; wrong: Problems; used: Set<string> }) {
+function Said(p: { text: string; wrong: Problems; used: Set<string>; labels: Labels }) {
   return (
     <p class="trouble" role="alert" tabIndex={-1}>
       {p.text}
@@ -179,7 +192,7 @@ function Said(p: { text: string; wrong: Problems; used: Set<string> }) {
         .map(([k, v]) => (
           <span key={k}>
             {" "}
-            {k} {v.join(", ")}.
+            {label(k, p.labels)} {v.join(", ")}.
           </span>
         ))}
     </p>

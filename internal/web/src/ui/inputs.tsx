@@ -85,6 +85,7 @@ export function Text(p: TextProps) {
         const all = {
           id,
           name: p.name,
+          "data-field": p.field,
           placeholder: p.place,
           required: p.need,
           "aria-describedby": by,
@@ -145,6 +146,7 @@ export function Choice(p: {
         <select
           id={id}
           name={p.name}
+          data-field={p.field}
           aria-describedby={by}
           aria-invalid={!!by}
           onChange={p.onPick ? (e) => p.onPick!(e.currentTarget.value) : undefined}

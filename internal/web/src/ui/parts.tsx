@@ -8,6 +8,7 @@ import { useIntent } from "./intent";
 import { tell } from "./toast";
 import { lack } from "./gate";
 import { usePress, type Purpose } from "./press";
+import { label } from "./say";
 import { words } from "./status";
 
 type Children = { children?: ComponentChildren };
@@ -121,7 +122,7 @@ export function Trouble(p: { error: unknown; again?: () => void }) {
       {e instanceof Problem &&
         Object.entries((e.body.errors ?? {}) as Record<string, string[]>).map(([k, v]) => (
           <p key={k}>
-            {k} {v.join(", ")}
+            {label(k)} {e.says(v.join(", "))}
           </p>
         ))}
       {e instanceof Problem && e.request && (
@@ -196,7 +197,8 @@ type ActProps<In, Out> = {
   class?: string;
   done?: string | ((out: Out) => string | void);
   failed?: (e: unknown) => boolean;
-  confirm?: string;
+  confirm?: string; // what is asked before
+  yes?: string; // what the button of that question says, where it is not what this one says
   disabled?: boolean;
   keys?: string;
   does?: Purpose; // what a key of its card finds it by
@@ -212,7 +214,8 @@ export function Act<In, Out>(p: ActProps<In, Out>) {
   // leaves a list has another take its place under the pointer.
   const run = async () => {
     if (!allowed) return tell(lack(p.call) + ".");
-    if (p.confirm && !(await ask(p.confirm))) return;
+    if (p.confirm && !(await ask(p.confirm, p.yes ?? (typeof p.children === "string" ? p.children : undefined))))
+      return;
     try {
       const out = await intent.send(typeof p.input === "function" ? (p.input as () => In)() : p.input);
       const text = typeof p.done === "function" ? p.done(out) : p.done;
@@ -243,17 +246,21 @@ export function Act<In, Out>(p: ActProps<In, Out>) {
 }
 
 // ask asks before something that cannot be undone.
-let asked: ((text: string) => Promise<boolean>) | undefined;
-export const ask = (text: string) => (asked ? asked(text) : Promise.resolve(false));
+let asked: ((text: string, yes: string) => Promise<boolean>) | undefined;
+export const ask = (text: string, yes = "Go on") => (asked ? asked(text, yes) : Promise.resolve(false));
+
+// destroys tells whether what a button does cannot be had back, by its verb.
+const destroys = (deed: string) =>
+  /^(Cancel|Cut|Decline|Delete|Disconnect|End|Forget|Leave|Remove|Revoke|Stop|Take|Throw|Turn|Withdraw)\b/.test(deed);
 
 export function Confirm() {
   const box = useRef<HTMLDialogElement>(null),
     answer = useRef<(yes: boolean) => void>(() => {});
-  const [text, set] = useState("");
+  const [text, set] = useState({ of: "", yes: "" });
   const id = useId();
   useEffect(() => {
-    asked = (t) => {
-      set(t);
+    asked = (of, yes) => {
+      set({ of, yes });
       box.current!.showModal();
       return new Promise((go) => {
         answer.current = go;
@@ -270,31 +277,41 @@ export function Confirm() {
   };
   return (
     <dialog ref={box} class="brief" aria-labelledby={id} onClose={() => end(false)}>
-      <p id={id}>{text}</p>
+      <p id={id}>{text.of}</p>
       <div class="acts">
         <button type="button" onClick={() => end(false)}>
-          Do nothing
+          {destroys(text.yes) ? "Leave it" : "Not now"}
         </button>
-        <button type="button" class="main" onClick={(e) => e.detail > 1 || end(true)}>
-          Go on
+        <button
+          type="button"
+          class={destroys(text.yes) ? "danger main" : "main"}
+          onClick={(e) => e.detail > 1 || end(true)}
+        >
+          {text.yes}
         </button>
       </div>
     </dialog>
   );
 }
 
+// title is a name as it begins a line.
+const title = (name: string) => words(name).replace(/^./, (c) => c.toUpperCase());
+
 // Tabs switch between parts of a page. The chosen one is in the address; one that is not
 // there is said to be none.
-export function Tabs(p: { label: string; all: readonly string[]; at: string; to: (name: string) => void }) {
+export function Tabs(
+  p: { label: string; all: readonly string[]; at: string; to: (name: string) => void } & Children, // links beside them
+) {
   const other = p.all.includes("all") ? "all" : p.all[0]!;
   return (
     <>
       <div class="tabs" role="group" aria-label={p.label}>
         {p.all.map((name) => (
           <button key={name} type="button" aria-pressed={p.at === name} onClick={() => p.to(name)}>
-            {words(name)}
+            {title(name)}
           </button>
         ))}
+        {p.children}
       </div>
       {!p.all.includes(p.at) && (
         <p class="trouble" role="alert">

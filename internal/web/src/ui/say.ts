@@ -48,6 +48,18 @@ const deeds: Record<string, string> = table({
   "webhook.revive": "Settings, Webhooks",
 });
 
+export type Labels = Record<string, string>;
+
+// label is a field of the API for people: as its form calls it, or its words.
+export const label = (field: string, labels: Labels = {}): string =>
+  Object.hasOwn(labels, field) ? `“${labels[field]}”` : words(field.split(".").at(-1)!);
+
+// spoken is a sentence of the API in which fields are called as their form calls them.
+export const spoken = (text: string, fields: string[], labels: Labels = {}): string =>
+  text.replace(/`?\b([a-z]+(?:_[a-z0-9]+)+)\b`?/g, (all, field: string) =>
+    fields.includes(field) ? label(field, labels) : all,
+  );
+
 // plain is a sentence of the API for people: a capability is named by where it is on pages.
 export const plain = (text: string): string =>
   text.replace(/`?\b([a-z_]+\.[a-z_]+)\b`?/g, (all, id: string) => deeds[id] ?? all);
