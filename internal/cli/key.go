@@ -53,8 +53,8 @@ func eitherOf(all []string) string {
 func defineKeyAdd(fl *flag.FlagSet) tree.Action {
 	provider := fl.String("provider", "", "`NAME`: "+eitherOf(providers()))
 	label := fl.String("label", "", "a name for people; the provider's when empty")
-	base := fl.String("base-url", "", "address of a compatible endpoint")
-	model := fl.String("model", "", "model of a compatible endpoint; when empty, the endpoint is asked, and must have exactly one")
+	base := fl.String("base-url", "", "address of a compatible endpoint, or of azure")
+	model := fl.String("model", "", "model of a compatible endpoint; when empty, the endpoint is asked, and must have exactly one; deployment of azure")
 	o := &output.Flags{}
 	o.Add(fl)
 	return func(ctx context.Context, _ []string) error {
@@ -63,6 +63,14 @@ func defineKeyAdd(fl *flag.FlagSet) tree.Action {
 		}
 		return addModelKey(ctx, o, *provider, *label, *base, *model)
 	}
+}
+
+// keyPrompt asks for a key in the form that the provider has.
+func keyPrompt(provider string) string {
+	if provider == "bedrock" {
+		return "Key (REGION:ACCESS_KEY_ID:SECRET_ACCESS_KEY)"
+	}
+	return "Key"
 }
 
 func addModelKey(ctx context.Context, o *output.Flags, provider, label, base, model string) error {
@@ -92,7 +100,7 @@ func addModelKey(ctx context.Context, o *output.Flags, provider, label, base, mo
 		if code := exit.Code(err); err != nil && code != exit.CodeNotFound && code != exit.CodeRefused {
 			return err
 		}
-		if in["key"], err = signin.Ask(ctx, "Key", true); err != nil {
+		if in["key"], err = signin.Ask(ctx, keyPrompt(provider), true); err != nil {
 			return err
 		}
 	}
@@ -116,8 +124,8 @@ func addModelKey(ctx context.Context, o *output.Flags, provider, label, base, mo
 	case len(out.Templates) > 0:
 		screen.Say("The model is %s, in the templates %s.\n", *out.Model, strings.Join(out.Templates, ", "))
 	default: // the templates name models of their own, or use a key of higher priority
-		screen.Say("The model is %s, but no template uses it yet. One that does:\n  yardmaster template set NAME --provider compatible --base-url %s --model %s\n",
-			*out.Model, client.Word(out.BaseURL), client.Word(*out.Model))
+		screen.Say("The model is %s, but no template uses it yet. One that does:\n  yardmaster template set NAME --provider %s --base-url %s --model %s\n",
+			*out.Model, provider, client.Word(out.BaseURL), client.Word(*out.Model))
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ type KeyTemplates struct{}
 
 // Adopt names a model in the templates of tx.Account that use a new key and name
 // none, and answers which these are.
-func (KeyTemplates) Adopt(tx *db.Tx, keyID, baseURL, model string) ([]string, error) {
+func (KeyTemplates) Adopt(tx *db.Tx, keyID string, of llm.Provider, baseURL, model string) ([]string, error) {
 	all, err := template.All(tx, tx.Account)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (KeyTemplates) Adopt(tx *db.Tx, keyID, baseURL, model string) ([]string, er
 		if first(keys).ID != keyID {
 			continue // it has a better one
 		}
-		if err := template.SetModel(tx, t, baseURL, model); err != nil {
+		if err := template.SetModel(tx, t, of, baseURL, model); err != nil {
 			return nil, err
 		}
 		named = append(named, t.Name)

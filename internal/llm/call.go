@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"yardmaster/internal/fault"
@@ -88,27 +89,24 @@ func (c *call) try(w http.ResponseWriter, r *http.Request) (err error) {
 // forward sends the call to the provider. It fails if the caller did not get a
 // whole answer.
 func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
-	address, err := c.route.addressOf(c.at, c.usage.Model)
+	address, err := c.route.addressOf(c.at, c.usage.Model, c.q.Stream)
 	if err != nil {
 		c.elsewhere = true
 		return c.refuse(RefusalOf(fault.New(fault.Unavailable, SlugUnavailable,
 			"The account's model provider has no usable address.").Because(err)), err)
 	}
-	out, err := http.NewRequestWithContext(r.Context(), c.at.Method, address.String(), bytes.NewReader(c.body()))
+	out, err := c.outgoing(r, address)
 	if err != nil {
 		return c.refuse(RefusalOf(err), err)
 	}
-	if c.at.Method == http.MethodGet {
-		out.Body, out.GetBody, out.ContentLength = nil, nil, 0
-	}
-	CopyRequestHeader(out.Header, r.Header)
-	out.Header.Set("Accept-Encoding", "identity")
-	c.route.authorize(out, c.at.API)
 	x, err := c.relay.Send(out)
 	if err != nil {
 		return c.unsent(err)
 	}
 	defer x.Close()
+	if a, _ := c.route.Provider.adapter(); a.opened != nil && x.StatusCode/100 == 2 {
+		a.opened(x.Response)
+	}
 	CopyResponseHeader(c.head, x.Header)
 	c.head.Del(FaultHeader)
 	c.head.Del(KindHeader)
@@ -125,6 +123,27 @@ func (c *call) forward(w http.ResponseWriter, r *http.Request) error {
 		return c.refuse(refusal, ErrCoded)
 	}
 	return c.copy(w, x)
+}
+
+// outgoing is the call as the provider gets it.
+func (c *call) outgoing(r *http.Request, address *url.URL) (*http.Request, error) {
+	header := http.Header{}
+	CopyRequestHeader(header, r.Header)
+	header.Set("Accept-Encoding", "identity")
+	var body io.Reader // none, where nothing is sent
+	if c.at.Method != http.MethodGet {
+		text := c.body()
+		if a, _ := c.route.Provider.adapter(); a.shape != nil {
+			text = a.shape(text, header)
+		}
+		body = bytes.NewReader(text)
+	}
+	out, err := http.NewRequestWithContext(r.Context(), c.at.Method, address.String(), body)
+	if err == nil {
+		out.Header = header
+		c.route.authorize(out, c.at.API)
+	}
+	return out, err
 }
 
 // unsent is the end of a call for which no head of an answer has come.

@@ -123,7 +123,7 @@ func TestFailOverIsAsRecorded(t *testing.T) {
 			continue // the good answer is none of that API
 		}
 		d.mu.Lock()
-		d.route = llm.Route{Provider: p, BaseURL: far.URL + "/" + c.Name, Key: key, ID: "1"}
+		d.route = routeTo(p, far.URL+"/"+c.Name)
 		d.more = []llm.Route{{Provider: llm.Compatible, BaseURL: good, Model: "m", ID: "2"}}
 		d.mu.Unlock()
 		url := patient

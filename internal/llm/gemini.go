@@ -54,8 +54,11 @@ func (e Endpoint) query() string {
 	return ""
 }
 
-// addressOf is the provider's address of an endpoint for a model.
-func (r Route) addressOf(e Endpoint, model string) (*url.URL, error) {
+// addressOf is the provider's address of an endpoint for a model, whose answer is a stream or not.
+func (r Route) addressOf(e Endpoint, model string, stream bool) (*url.URL, error) {
+	if a, _ := r.Provider.adapter(); a.locate != nil {
+		return a.locate(r, e, model, stream)
+	}
 	if !e.namesModel() {
 		return r.address(e.path)
 	}

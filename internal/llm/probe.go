@@ -59,6 +59,14 @@ func (p Probe) models(ctx context.Context, route Route) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.listed != nil {
+		models, err := a.listed(text)
+		if err != nil {
+			return nil, unavailable("The model provider's list of models cannot be read.", err)
+		}
+		slices.Sort(models)
+		return slices.Compact(models), nil
+	}
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
@@ -82,11 +90,13 @@ func (p Probe) get(ctx context.Context, route Route, path, query string) ([]byte
 	if route.Provider.Local() {
 		return p.script(ctx)
 	}
-	address, err := route.address(path)
+	address, err := route.addressOf(Endpoint{API: ModelList, path: path}, "", false)
 	if err != nil {
 		return nil, fault.Field("base_url", err.Error())
 	}
-	address.RawQuery = query
+	if query != "" {
+		address.RawQuery = query
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("probe %s: %w", route, err)

@@ -130,6 +130,21 @@ type adapter struct {
 	// maker is who makes a model and what it is called there, for a provider that
 	// charges the makers' prices; nil: it has its own.
 	maker func(model string) (Provider, string)
+
+	// form is how a key is written, and fits tells whether it is; nil: a key may be anything.
+	form string
+	fits func(key string) bool
+	// locate is the address of an endpoint for a model, whose answer is a stream or not, where
+	// addresses are of another form; nil: they are below a version folder.
+	locate func(r Route, e Endpoint, model string, stream bool) (*url.URL, error)
+	// shape is the body of a call as the provider takes it, which may say there what the
+	// header says elsewhere; nil: as it is.
+	shape func(body []byte, h http.Header) []byte
+	// opened makes an answer one of the API's form; nil: it is.
+	opened func(*http.Response)
+	// listed reads the list of models; nil: it is that of OpenAI.
+	listed   func(text []byte) ([]string, error)
+	deployed bool // the models are what the owner of the key has named
 }
 
 // bearer authorizes as most providers do.
@@ -195,10 +210,36 @@ func (p Provider) Addressed() bool {
 	return a.addressed
 }
 
+// WithAddress names the providers of which each key has an address of its own.
+func WithAddress() string {
+	var names []string
+	for _, a := range adapters {
+		if a.addressed {
+			names = append(names, string(a.provider))
+		}
+	}
+	return "the providers " + strings.Join(names, " and ")
+}
+
 // Keyless tells whether the provider may be used without a key.
 func (p Provider) Keyless() bool {
 	a, _ := p.adapter()
 	return a.keyless
+}
+
+// KeyForm is how a key of the provider is written, if the key is not; empty: it may be.
+func (p Provider) KeyForm(key string) string {
+	if a, _ := p.adapter(); a.fits != nil && !a.fits(key) {
+		return a.form
+	}
+	return ""
+}
+
+// Deployed tells whether the names of the provider's models are those that the owner of a key
+// has given, so that its list of models does not have them.
+func (p Provider) Deployed() bool {
+	a, _ := p.adapter()
+	return a.deployed
 }
 
 // Local tells whether the provider answers within this server, so that a key is of no
@@ -251,6 +292,20 @@ func (r Route) String() string { return fmt.Sprintf("%s %s %s", r.Provider, r.Ba
 
 // GoString omits the key from %#v.
 func (r Route) GoString() string { return "llm.Route{" + r.String() + "}" }
+
+// Secrets are the route's key and its parts, where it has some: what must stand in no text.
+func (r Route) Secrets() (out []string) {
+	if r.Key == "" {
+		return nil
+	}
+	out = []string{r.Key}
+	for part := range strings.SplitSeq(r.Key, ":") {
+		if len(part) >= 16 && part != r.Key {
+			out = append(out, part)
+		}
+	}
+	return out
+}
 
 var version = lazy.New(`(^|/)v\d+[a-z0-9]*(/|$)`)
 

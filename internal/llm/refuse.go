@@ -210,10 +210,10 @@ func tooLong(f *answer.Failure, api API) string {
 
 // conceal removes the key and the provider's address from a text for a caller.
 func conceal(text string, route Route) string {
-	if len(route.Key) > 0 {
-		text = strings.ReplaceAll(text, route.Key, "[key]")
+	for _, secret := range route.Secrets() {
+		text = strings.ReplaceAll(text, secret, "[key]")
 	}
-	if u, err := route.address(""); err == nil {
+	if u, err := route.addressOf(Endpoint{API: Messages}, "m", false); err == nil {
 		text = strings.ReplaceAll(text, u.Host, "[provider]")
 	}
 	return text

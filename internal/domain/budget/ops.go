@@ -149,6 +149,17 @@ func (s *Service) setLimit(tx *db.Tx, scope, ref string, kind event.Kind[limitDa
 	return kind.Record(tx, event.Subject{ID: ref}, limitData{BeforeUSD: money.USD(before), USD: money.USD(to)})
 }
 
+// MonthCap is a limit for a month of a part of the spending, with what is counted under it.
+type MonthCap struct {
+	USD      *float64 `json:"usd" example:"50" doc:"US dollars a month; null: no cap"`
+	Spent    string   `json:"spent_usd" format:"decimal" example:"41.10" doc:"decimal US dollars, in the month"`
+	Reserved string   `json:"reserved_usd" format:"decimal" example:"0.30" doc:"decimal US dollars, set aside for calls under way"`
+}
+
+func monthCap(limit *int64, spent, reserved int64) MonthCap {
+	return MonthCap{USD: money.USD(limit), Spent: money.Dollars(spent), Reserved: money.Dollars(reserved)}
+}
+
 type memberIn struct {
 	UserID string `json:"userId" format:"uuid" doc:"id of the member"`
 	capIn
@@ -185,12 +196,10 @@ type repoIn struct {
 
 // RepoCap is a repository's limit for a month.
 type RepoCap struct {
-	_        struct{} `doc:"What the work on one repository may spend in a month, and has spent." schema:"RepoCap"`
-	RepoID   string   `json:"repo_id" format:"uuid" doc:"id of the repository"`
-	Repo     string   `json:"repo" example:"acme/web" doc:"owner/name"`
-	USD      *float64 `json:"usd" example:"80" doc:"US dollars a month; null: no cap"`
-	Spent    string   `json:"spent_usd" format:"decimal" example:"41.10" doc:"decimal US dollars, in the month"`
-	Reserved string   `json:"reserved_usd" format:"decimal" example:"0.30" doc:"decimal US dollars, set aside for calls under way"`
+	_      struct{} `doc:"What the work on one repository may spend in a month, and has spent." schema:"RepoCap"`
+	RepoID string   `json:"repo_id" format:"uuid" doc:"id of the repository"`
+	Repo   string   `json:"repo" example:"acme/web" doc:"owner/name"`
+	MonthCap
 }
 
 func (s *Service) repoSet(ctx context.Context, in repoIn) (out RepoCap, err error) {
@@ -207,9 +216,7 @@ func (s *Service) repoSet(ctx context.Context, in repoIn) (out RepoCap, err erro
 			return err
 		}
 		b, _, err := selectBalance.Maybe(tx, selectBalanceArgs{AccountID: tx.Account, Scope: Repo, Ref: id, Period: month(tx.Now)})
-		out = RepoCap{
-			RepoID: id, Repo: name, USD: money.USD(to), Spent: money.Dollars(b.Spent), Reserved: money.Dollars(b.Reserved),
-		}
+		out = RepoCap{RepoID: id, Repo: name, MonthCap: monthCap(to, b.Spent, b.Reserved)}
 		return err
 	})
 	return out, err
@@ -222,18 +229,14 @@ type keyIn struct {
 
 // KeyCap is a key's limit for a month.
 type KeyCap struct {
-	_        struct{} `doc:"What calls over one key of the pool may cost in a month, and have cost." schema:"KeyCap"`
-	KeyID    string   `json:"key_id" format:"uuid" doc:"id of the key"`
-	Label    string   `json:"label" example:"Team key" doc:"name to tell it by"`
-	USD      *float64 `json:"usd" example:"50" doc:"US dollars a month; null: no cap"`
-	Spent    string   `json:"spent_usd" format:"decimal" example:"41.10" doc:"decimal US dollars, in the month"`
-	Reserved string   `json:"reserved_usd" format:"decimal" example:"0.30" doc:"decimal US dollars, set aside for calls under way"`
+	_     struct{} `doc:"What calls over one key of the pool may cost in a month, and have cost." schema:"KeyCap"`
+	KeyID string   `json:"key_id" format:"uuid" doc:"id of the key"`
+	Label string   `json:"label" example:"Team key" doc:"name to tell it by"`
+	MonthCap
 }
 
 func (k limitedKey) wire() KeyCap {
-	return KeyCap{
-		KeyID: k.ID, Label: k.Label, USD: money.USD(k.Micros), Spent: money.Dollars(k.Spent), Reserved: money.Dollars(k.Reserved),
-	}
+	return KeyCap{KeyID: k.ID, Label: k.Label, MonthCap: monthCap(k.Micros, k.Spent, k.Reserved)}
 }
 
 func (s *Service) keySet(ctx context.Context, in keyIn) (out KeyCap, err error) {

@@ -179,9 +179,7 @@ func repoCaps(tx *db.Tx, period string) ([]RepoCap, error) {
 	rows, err := cappedRepos.All(tx, tx.Account, period)
 	out := make([]RepoCap, len(rows))
 	for i, r := range rows {
-		out[i] = RepoCap{
-			RepoID: r.ID, Repo: r.Name, USD: money.USD(&r.Micros), Spent: money.Dollars(r.Spent), Reserved: money.Dollars(r.Reserved),
-		}
+		out[i] = RepoCap{RepoID: r.ID, Repo: r.Name, MonthCap: monthCap(&r.Micros, r.Spent, r.Reserved)}
 	}
 	return out, err
 }

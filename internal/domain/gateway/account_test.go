@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,10 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
+
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/budget"
 	"yardmaster/internal/id"
 	"yardmaster/internal/llm"
+	"yardmaster/internal/llm/frames"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -69,6 +73,23 @@ func answerOf(api llm.API, stream bool) string {
 	return one
 }
 
+// inFrames writes events as Bedrock sends them.
+func inFrames(t *testing.T, w io.Writer, events string) {
+	out := eventstream.NewEncoder()
+	for _, e := range strings.Split(strings.TrimSpace(events), "\n\n") {
+		payload, err := json.Marshal(map[string][]byte{"bytes": []byte(strings.TrimPrefix(e, "data: "))})
+		if err != nil {
+			t.Error(err)
+		}
+		m := eventstream.Message{Payload: payload}
+		m.Headers.Set(":message-type", eventstream.StringValue("event"))
+		m.Headers.Set(":event-type", eventstream.StringValue("chunk"))
+		if err := out.Encode(w, m); err != nil {
+			return // the caller has gone
+		}
+	}
+}
+
 // everyAPI is a peer that answers in the form that a call has.
 func everyAPI(t *testing.T) *url.URL {
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -86,6 +107,14 @@ func everyAPI(t *testing.T) *url.URL {
 			}
 		}
 		stream = stream || strings.HasSuffix(r.URL.Path, ":streamGenerateContent")
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/invoke"):
+			api = llm.Messages
+		case strings.HasSuffix(r.URL.Path, "/invoke-with-response-stream"):
+			w.Header().Set("Content-Type", frames.Type)
+			inFrames(t, w, answerOf(llm.Messages, true))
+			return
+		}
 		w.Header().Set("Content-Type", "application/json")
 		if stream {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -185,7 +214,10 @@ func TestA04EveryAPICountsForEveryLimit(t *testing.T) {
 		seen := map[llm.API]int{}
 		for _, p := range llm.Providers() {
 			body := `{"provider":"` + string(p) + `"`
-			if !p.Local() {
+			switch {
+			case p == llm.Bedrock:
+				body += `,"key":"eu-central-1:AKIA0123456789abcdef:secret-0123456789abcdef"`
+			case !p.Local():
 				body += `,"key":"key-0123456789abcdef"`
 			}
 			if p.Addressed() {

@@ -38,7 +38,7 @@ type Attempt struct {
 	RepoID    string // that it is done in; empty: none
 	Person    string // who asked for it, and nobody else had a part in it; empty: nobody
 	Provider  string // empty: any
-	BaseURL   string // of the provider compatible
+	BaseURL   string // of a provider whose keys have addresses
 	Model     string // empty: the model that the call names
 	// Prefer is what the attempt began by because its person likes it best; the zero value:
 	// it began as its template says.

@@ -48,7 +48,7 @@ func (others) Parse(*db.Tx, *string, string) (session.Candidate, []string, error
 	return session.Candidate{}, nil, nil
 }
 
-func (others) Adopt(*db.Tx, string, string, string) ([]string, error) { return nil, nil }
+func (others) Adopt(*db.Tx, string, llm.Provider, string, string) ([]string, error) { return nil, nil }
 
 // work is what budgets ask: a policy file may set a limit of runs, and every plan is there.
 type work struct {

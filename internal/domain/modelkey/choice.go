@@ -27,7 +27,7 @@ type Key struct {
 // Wish is what calls need of a key.
 type Wish struct {
 	Provider llm.Provider // empty: any
-	BaseURL  string       // of the provider compatible
+	BaseURL  string       // of a provider whose keys have addresses
 	APIs     []llm.API    // each of them will do; the first is liked best
 	Model    string       // that is asked for whichever key it is; empty: none
 	// Person is the id of the user who asked for what is done, and for whom alone it is
@@ -121,8 +121,8 @@ func LastDeleted(tx *db.Tx, account string, w Wish) (at time.Time, err error) {
 	return at, err
 }
 
-// suits tells whether the key can serve calls. A key of the provider compatible suits
-// its own address alone: a person who may write templates, and so their addresses,
+// suits tells whether the key can serve calls. A key with an address suits
+// that alone: a person who may write templates, and so their addresses,
 // must not be able to send keys elsewhere.
 func (k Key) suits(w Wish) (Candidate, bool) {
 	if w.Provider != "" && k.Provider != w.Provider || w.BaseURL != "" && k.BaseURL != w.BaseURL {

@@ -14,7 +14,7 @@ type (
 	keyAddedData struct {
 		Provider  string   `json:"provider" doc:"whose API the key is for"`
 		Label     string   `json:"label" doc:"name to tell it by"`
-		Model     string   `json:"model" doc:"of the provider compatible: the model of its endpoint; empty for the others"`
+		Model     string   `json:"model" doc:"of the providers compatible and azure: the model of the endpoint; empty for the others"`
 		Templates []string `json:"templates" doc:"the templates that have this model from now on"`
 	}
 	keyDeletedData struct {

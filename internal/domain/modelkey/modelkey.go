@@ -54,7 +54,7 @@ type BillingKey struct {
 	Provider       llm.Provider `json:"provider" doc:"whose API it is for; scripted is the offline one of this server"`
 	Label          string       `json:"label" example:"Team key" doc:"name to tell it by"`
 	Masked         string       `json:"masked" example:"…4f2a" doc:"its last characters, to tell it by"`
-	BaseURL        *string      `json:"base_url" format:"uri" example:"null" doc:"address of the provider compatible; null for the others"`
+	BaseURL        *string      `json:"base_url" format:"uri" example:"null" doc:"address of the provider compatible or azure; null for the others"`
 	Kind           Kind         `json:"kind" doc:"metered: each call costs; subscription: calls are paid for otherwise"`
 	Capacity       *int64       `json:"capacity" example:"8" doc:"calls at once over the key, over all nodes together; further ones go over another key or wait; null: no limit is known"`
 	Priority       int64        `json:"priority" example:"100" doc:"the lowest is used first"`
@@ -71,7 +71,7 @@ type BillingKey struct {
 type Templates interface {
 	// Adopt sets the model of those templates of tx.Account that use the new key and
 	// name no model, and returns their names.
-	Adopt(tx *db.Tx, keyID, baseURL, model string) ([]string, error)
+	Adopt(tx *db.Tx, keyID string, of llm.Provider, baseURL, model string) ([]string, error)
 }
 
 // Needs are the dependencies of Service.
@@ -130,7 +130,7 @@ func (s *Service) Values(tx *db.Tx) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		values = append(values, route.Key)
+		values = append(values, route.Secrets()...)
 	}
 	return values, nil
 }

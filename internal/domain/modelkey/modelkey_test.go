@@ -59,7 +59,7 @@ func guard() *dial.Guard {
 type object = map[string]any
 
 // Adopt implements Templates: it notes its calls.
-func (f *fixture) Adopt(_ *db.Tx, _, baseURL, model string) ([]string, error) {
+func (f *fixture) Adopt(_ *db.Tx, _ string, _ llm.Provider, baseURL, model string) ([]string, error) {
 	f.adopted = append(f.adopted, baseURL+" "+model)
 	return []string{"default"}, nil
 }
@@ -236,6 +236,10 @@ func TestRefusedKeys(t *testing.T) {
 			{object{"provider": "compatible", "base_url": "https://[fe80::1%25eth0]/v1"}, "base_url"},
 			{object{"provider": "compatible", "base_url": "https://[fd00:ec2::254]/v1"}, "base_url"},
 			{object{"provider": "openai", "key": secret, "model": "gpt-5"}, "model"},
+			{object{"provider": "bedrock", "key": secret}, "key"},
+			{object{"provider": "bedrock", "key": "evil.test/:id:" + secret}, "key"},
+			{object{"provider": "azure", "key": secret}, "base_url"},
+			{object{"provider": "azure", "key": secret, "base_url": "https://1.1.1.1"}, "model"},
 			{object{"provider": "compatible", "base_url": "http://127.0.0.1:1/v1"}, "model"},
 			{object{"provider": "openai", "key": secret, "capacity": 0}, "capacity"},
 			{object{"provider": "openai", "key": secret, "capacity": 257}, "capacity"},

@@ -33,7 +33,7 @@ func (s *Service) Ops() []op.Op {
 			Rule: policy.Require(policy.WriteBilling), Status: 201,
 			Summary: "Add a model provider key to the pool",
 			Doc: "The key is sealed and used from the next call of a model on; whether it works shows in status with its " +
-				"first use, or billing.key_verify asks. A base_url is for the provider compatible alone. It must be an https address unless the operator " +
+				"first use, or billing.key_verify asks. A base_url is for the providers compatible and azure alone. It must be an https address unless the operator " +
 				"allows others, in the public network or in one that the operator allows.",
 		}, s.add),
 		op.New(op.Row{
@@ -72,8 +72,8 @@ func (s *Service) list(of whose) func(context.Context, listIn) (op.Page[BillingK
 // secretIn is a key that its owner tells, with what is needed to use it.
 type secretIn struct {
 	Provider llm.Provider `json:"provider" doc:"whose API it is for; scripted is the offline one of this server"`
-	Key      string       `json:"key,omitempty" maxLength:"4000" example:"sk-example-key" doc:"the key itself, which is never shown again; not needed for scripted and compatible"`
-	BaseURL  string       `json:"base_url,omitempty" maxLength:"500" format:"uri" doc:"address of the API, for compatible alone"`
+	Key      string       `json:"key,omitempty" maxLength:"4000" example:"sk-example-key" doc:"the key itself, which is never shown again; not needed for scripted and compatible; for bedrock REGION:ACCESS_KEY_ID:SECRET_ACCESS_KEY"`
+	BaseURL  string       `json:"base_url,omitempty" maxLength:"500" format:"uri" doc:"address of the API, for compatible and azure alone"`
 }
 
 // check refuses members that contradict each other, with a fault of the field, and an
@@ -87,7 +87,7 @@ func (in *secretIn) check(ctx context.Context, s *Service) error {
 	case in.BaseURL == "" && in.Provider.Addressed():
 		return fault.Field("base_url", "is required for the provider "+string(in.Provider))
 	case in.BaseURL != "" && !in.Provider.Addressed():
-		return fault.Field("base_url", "is for the provider compatible only")
+		return fault.Field("base_url", "is for "+llm.WithAddress()+" only")
 	case in.BaseURL != "":
 		return s.checkBaseURL(ctx, in.BaseURL)
 	}
@@ -104,6 +104,8 @@ func checkKey(key *string, provider llm.Provider) error {
 		return fault.Field("key", "is of no use to the provider "+string(provider))
 	case strings.ContainsFunc(*key, func(c rune) bool { return c <= ' ' || c > '~' }):
 		return fault.Field("key", "must be printable ASCII without spaces")
+	case *key != "" && provider.KeyForm(*key) != "":
+		return fault.Field("key", "must be "+provider.KeyForm(*key))
 	}
 	return nil
 }
@@ -123,7 +125,7 @@ type useIn struct {
 type addIn struct {
 	secretIn
 	useIn
-	Model string      `json:"model,omitempty" maxLength:"200" doc:"for compatible: the model that templates get which use this key and name none; left out: the endpoint is asked, and must have exactly one"`
+	Model string      `json:"model,omitempty" maxLength:"200" doc:"for compatible and azure (there the deployment): the model that templates get which use this key and name none; left out: the endpoint of compatible is asked, and must have exactly one"`
 	Price *ModelPrice `json:"price,omitempty" doc:"of whatever is called over the key; left out: what the price tables say"`
 }
 
@@ -131,7 +133,7 @@ type addIn struct {
 type AddedKey struct {
 	_ struct{} `doc:"A key that was added to the pool." schema:"AddedKey"`
 	BillingKey
-	Model     *string  `json:"model" doc:"of the provider compatible; null for the others, which have a model of their own"`
+	Model     *string  `json:"model" doc:"of the providers compatible and azure; null for the others, which have a model of their own"`
 	Templates []string `json:"templates" example:"[\"default\"]" doc:"the templates that have this model from now on: those that use the key and named none"`
 }
 
@@ -141,6 +143,9 @@ const maxNamed = 20
 // onlyModel asks an endpoint for its models and returns the only one. It fails with
 // a fault of the field model if there are several, or none.
 func (s *Service) onlyModel(ctx context.Context, in addIn) (string, error) {
+	if in.Provider.Deployed() {
+		return "", fault.Field("model", "is required: the name of the deployment")
+	}
 	models, err := s.Probe.Models(ctx, in.route())
 	switch {
 	case err != nil:
@@ -188,7 +193,7 @@ func (s *Service) wake(tx *db.Tx) {
 
 func (s *Service) add(ctx context.Context, in addIn) (out AddedKey, err error) {
 	if in.Model != "" && !in.Provider.Addressed() {
-		return out, fault.Field("model", "is for the provider compatible only: the others have a model of their own")
+		return out, fault.Field("model", "is for "+llm.WithAddress()+" only: the others have a model of their own")
 	}
 	if err := in.check(ctx, s); err != nil {
 		return out, err
@@ -206,7 +211,7 @@ func (s *Service) add(ctx context.Context, in addIn) (out AddedKey, err error) {
 		out = AddedKey{BillingKey: r.wire(), Templates: []string{}}
 		if in.Model != "" {
 			out.Model = &in.Model
-			if out.Templates, err = s.Templates.Adopt(tx, r.ID, in.BaseURL, in.Model); err != nil {
+			if out.Templates, err = s.Templates.Adopt(tx, r.ID, in.Provider, in.BaseURL, in.Model); err != nil {
 				return err
 			}
 		}

@@ -77,7 +77,7 @@ type setIn struct {
 	Agent      string            `json:"agent,omitempty" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" doc:"the program that works; builtin unless given"`
 	Model      string            `json:"model,omitempty" maxLength:"200" example:"model-1" doc:"model to work with; left out: the agent's own choice"`
 	Provider   llm.Provider      `json:"provider,omitempty" doc:"whose key is used; left out: the first of the account's keys that fits"`
-	BaseURL    string            `json:"base_url,omitempty" maxLength:"500" doc:"required for the provider compatible"`
+	BaseURL    string            `json:"base_url,omitempty" maxLength:"500" doc:"required for the providers compatible and azure"`
 	Options    map[string]string `json:"options,omitempty" maxItems:"64" maxLength:"4000" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
 	Command    []string          `json:"command,omitempty" maxItems:"100" maxLength:"4000" doc:"required for the agent command"`
 	Timeout    int64             `json:"timeout,omitempty" unit:"seconds" minimum:"10" maximum:"86400" doc:"seconds; default 3600"`
@@ -157,10 +157,10 @@ func All(tx *db.Tx, account string) ([]Template, error) {
 }
 
 // SetModel sets the model of a template of tx.Account that has none yet, at
-// baseURL of the provider compatible. The caller records the event, with the
+// baseURL of a provider whose keys have addresses. The caller records the event, with the
 // change that this is a part of.
-func SetModel(tx *db.Tx, t Template, baseURL, model string) error {
-	t.Provider, t.BaseURL, t.Model = llm.Compatible, baseURL, model
+func SetModel(tx *db.Tx, t Template, of llm.Provider, baseURL, model string) error {
+	t.Provider, t.BaseURL, t.Model = of, baseURL, model
 	_, err := put.Exec(tx, putArgs{
 		AccountID: tx.Account, Name: t.Name, Body: db.JSON[Template]{V: t}, CreatedAt: tx.Now,
 	})

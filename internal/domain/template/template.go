@@ -39,7 +39,7 @@ type Template struct {
 	Agent      string            `json:"agent" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" doc:"builtin and command come with every box; the others must be installed there"`
 	Model      string            `json:"model" example:"model-1" doc:"empty: the agent's own choice"`
 	Provider   llm.Provider      `json:"provider" or:"" doc:"whose key is used; empty: the first of the account's keys that fits"`
-	BaseURL    string            `json:"base_url" example:"" doc:"of the provider compatible: the key with this address is used"`
+	BaseURL    string            `json:"base_url" example:"" doc:"of the providers compatible and azure: the key with this address is used"`
 	Options    map[string]string `json:"options" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
 	Command    []string          `json:"command" example:"[]" doc:"argv of the agent command"`
 	Seconds    int64             `json:"timeout" example:"3600" doc:"seconds a run may take"`
@@ -129,9 +129,9 @@ func (t Template) check() error {
 	}
 	switch {
 	case t.Provider.Addressed() && t.BaseURL == "":
-		add("base_url", "is required for the provider compatible")
+		add("base_url", "is required for the provider "+string(t.Provider))
 	case !t.Provider.Addressed() && t.BaseURL != "":
-		add("base_url", "is for the provider compatible only")
+		add("base_url", "is for "+llm.WithAddress()+" only")
 	case t.BaseURL != "":
 		if u, err := url.Parse(t.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
 			u.RawQuery != "" || u.Fragment != "" {

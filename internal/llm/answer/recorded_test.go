@@ -1,39 +1,79 @@
 package answer_test
 
 import (
+	gocmp "cmp"
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"yardmaster/internal/llm/answer"
+	"yardmaster/internal/llm/frames"
 	"yardmaster/internal/proof/recorded"
 )
 
 // apis are the wire forms by their names in the table.
 var apis = map[string]answer.API{
 	"anthropic.messages": answer.Messages, "openai.chat": answer.Chat, "openai.responses": answer.Responses,
-	"google.generate": answer.Gemini,
+	"google.generate": answer.Gemini, "bedrock.invoke": answer.Messages, "bedrock.converse": answer.Messages,
+}
+
+// pieces are those of an answer as a reader gets them, and what breaks the last one off. Frames
+// have been read before.
+func pieces(a *recorded.Answer) (all [][]byte, h http.Header, broken error) {
+	if a.Torn() {
+		broken = io.ErrUnexpectedEOF
+	}
+	if a.Header.Get("Content-Type") != frames.Type {
+		return a.Pieces, a.Header, broken
+	}
+	in := frames.Events(io.NopCloser(&piecewise{slices.Clone(a.Pieces), broken}))
+	for {
+		piece := make([]byte, 4096)
+		n, err := in.Read(piece)
+		if all = append(all, piece[:n]); err != nil {
+			if err == io.EOF {
+				err = nil
+			}
+			return all, http.Header{"Content-Type": {"text/event-stream"}}, err
+		}
+	}
+}
+
+// piecewise gives one piece a read.
+type piecewise struct {
+	left   [][]byte
+	broken error
+}
+
+func (p *piecewise) Read(to []byte) (int, error) {
+	for len(p.left) > 0 && len(p.left[0]) == 0 {
+		p.left = p.left[1:]
+	}
+	if len(p.left) == 0 {
+		return 0, gocmp.Or(p.broken, io.EOF)
+	}
+	n := copy(to, p.left[0])
+	p.left[0] = p.left[0][n:]
+	return n, nil
 }
 
 // play reads an answer in its pieces.
 func play(api answer.API, a *recorded.Answer) (*answer.Reader, recorded.Want) {
-	o := answer.Options{API: api, Status: a.Status, Header: a.Header, Keep: true}
+	all, header, broken := pieces(a)
+	o := answer.Options{API: api, Status: a.Status, Header: header, Keep: true}
 	if a.None {
 		o.Status = http.StatusOK
 	}
 	var said strings.Builder
 	o.Text = func(text string) { said.WriteString(text) }
 	r := answer.New(o)
-	for _, p := range a.Pieces {
+	for _, p := range all {
 		r.Write(p)
-	}
-	var broken error
-	if a.Torn() {
-		broken = io.ErrUnexpectedEOF
 	}
 	r.End(broken)
 	w := wanted(r.Answer())
@@ -118,13 +158,10 @@ func TestRecordedAnswers(t *testing.T) {
 // counted holds that a reader that keeps nothing judges and counts the same.
 func counted(t *testing.T, name string, api answer.API, a *recorded.Answer, want recorded.Want) {
 	t.Helper()
-	r := answer.New(answer.Options{API: api, Status: max(a.Status, 200), Header: a.Header})
-	for _, p := range a.Pieces {
+	all, header, broken := pieces(a)
+	r := answer.New(answer.Options{API: api, Status: max(a.Status, 200), Header: header})
+	for _, p := range all {
 		r.Write(p)
-	}
-	var broken error
-	if a.Torn() {
-		broken = io.ErrUnexpectedEOF
 	}
 	r.End(broken)
 	got := wanted(r.Answer())

@@ -23,7 +23,7 @@ func TestUsageAndAudit(t *testing.T) {
 	b.Until("what has no price is no sum", `document.querySelector(".figures b").innerText === "–" && !document.querySelector(".fig svg")`)
 	b.See("By kind of session")
 	b.Button("Budget")
-	b.Fill("Budget for a month", "30")
+	b.Fill("Budget of the account", "30")
 	b.Button("Set the budget")
 	b.See("It holds from the next call on")
 	b.See("$30.00")

@@ -124,7 +124,7 @@ func keysAndModels(y *rig.Yard, b *browser.Tab) {
 	b.Choose("kind", "subscription")
 	b.Button("Set how it is paid")
 	b.See("subscription")
-	b.Fill("Budget for a month", "25")
+	b.Fill("Budget of the account", "25")
 	b.Button("Set the budget")
 	b.See("of $25.00")
 	call[any](y, http.MethodPost, "/v1/me/keys", `{"provider": "openai", "key": "sk-0123456789abcdef", "label": "mine alone"}`)

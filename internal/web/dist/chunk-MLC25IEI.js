@@ -1,8 +1,12 @@
 <<<<<<<< HEAD:internal/web/dist/chunk-MLC25IEI.js
+<<<<<<<< HEAD:internal/web/dist/chunk-MLC25IEI.js
 import{c as E,f as F}from"./chunk-B4S74NWL.js";import{d as D}from"./chunk-JOESAH6S.js";import{a as c,g as l,i as _}from"./chunk-HWTSAWKF.js";import{b as H}from"./chunk-NI2RPYZK.js";import{b as $}from"./chunk-XQQWDVU4.js";import{r as B}from"./chunk-QOJWHVLD.js";import{f as P,h as M,la as S,ma as A,oa as K,sb as C}from"./chunk-T4KEA2QJ.js";import{useRef as w,useState as f}from"./vendor-V4P4C4WP.js";import{Fragment as z,jsx as i,jsxs as a}from"./vendor-V4P4C4WP.js";var h=new Map,O=t=>/^#+ +(.*)$/m.exec(t)?.[1]?.trim()??"",I=(t,e)=>(c(t,e)??"").split(`
 ========
 import{c as E,f as F}from"./chunk-BNQDURFV.js";import{a as c,g as l,i as _}from"./chunk-WGQ5REWM.js";import{b as H}from"./chunk-WFKLXGQ4.js";import{d as D}from"./chunk-TLNRUB3B.js";import{b as $}from"./chunk-XQQWDVU4.js";import{r as B}from"./chunk-FTCSKS6E.js";import{g as P,i as M,ma as S,na as A,pa as K,rb as C}from"./chunk-FCC3OU6X.js";import{useRef as w,useState as f}from"./vendor-V4P4C4WP.js";import{Fragment as z,jsx as i,jsxs as a}from"./vendor-V4P4C4WP.js";var h=new Map,O=t=>/^#+ +(.*)$/m.exec(t)?.[1]?.trim()??"",I=(t,e)=>(c(t,e)??"").split(`
 >>>>>>>> h-40:internal/web/dist/chunk-CRF2JNUL.js
+========
+import{c as E,f as F}from"./chunk-R3AOVXBI.js";import{d as D}from"./chunk-S2JVYSG3.js";import{a as c,g as l,i as _}from"./chunk-OFGQGEYF.js";import{b as H}from"./chunk-KGHR3A6R.js";import{b as $}from"./chunk-XQQWDVU4.js";import{r as B}from"./chunk-DUG5WMK7.js";import{f as P,h as M,la as S,ma as A,oa as K,qb as C}from"./chunk-JAPAOLEH.js";import{useRef as w,useState as f}from"./vendor-V4P4C4WP.js";import{Fragment as z,jsx as i,jsxs as a}from"./vendor-V4P4C4WP.js";var h=new Map,O=t=>/^#+ +(.*)$/m.exec(t)?.[1]?.trim()??"",I=(t,e)=>(c(t,e)??"").split(`
+>>>>>>>> h-36:internal/web/dist/chunk-A543ZXPZ.js
 `).map(d=>d.trim()).filter(Boolean);function se(t){let[e,d]=f(t.of),[s,g]=f(),[r,m]=f(),[v,W]=f(0),u=M.peek()+t.repo.id+"/"+(t.of?.slug??""),p=w(h.get(u)),y=w(null),G=p.current??e?.body??"",N=!!e?.body.includes(`\r
 `),k=e?.provenance.commit??void 0,R=()=>y.current.querySelector("[name=body]").value,L=n=>{let o=String(n.get("body")??"").replaceAll(`\r
 `,`

@@ -1,8 +1,12 @@
 <<<<<<<< HEAD:internal/web/dist/chunk-TZ4SZPG2.js
+<<<<<<<< HEAD:internal/web/dist/chunk-TZ4SZPG2.js
 import{f as P,h as x,j as S,kb as d,l as F,n as L,t as A}from"./chunk-T4KEA2QJ.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
 ========
 import{g as P,i as x,jb as d,k as S,m as F,o as L,u as A}from"./chunk-FCC3OU6X.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
 >>>>>>>> h-40:internal/web/dist/chunk-WR6IEGSG.js
+========
+import{f as P,h as x,ib as d,j as S,l as F,n as L,t as A}from"./chunk-JAPAOLEH.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
+>>>>>>>> h-36:internal/web/dist/chunk-2HX3GI6X.js
 `)&&(t=t.slice(1)),this.cr=t.endsWith("\r"),this.rest+=t.replace(/\r\n?/g,`
 `);let e=[],n=0;for(let r=0;(r=this.rest.indexOf(`
 

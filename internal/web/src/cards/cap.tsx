@@ -25,6 +25,25 @@ export function CapMeter(p: { of: SpendCap }) {
   );
 }
 
+// Budget is the field of each form that says what something may cost in a month.
+export const Budget = (p: {
+  of: string;
+  wrong: Parameters<typeof Text>[0]["wrong"];
+  value?: number | null;
+  none?: string;
+  focus?: boolean;
+}) => (
+  <Text
+    name="usd"
+    label={`Budget of ${p.of}`}
+    hint={`USD a month; empty: ${p.none ?? "none"}`}
+    wrong={p.wrong}
+    value={p.value}
+    decimal
+    {...(p.focus && { focus: true })}
+  />
+);
+
 export function CapForm(p: { of: SpendCap; unpriced?: number | undefined; changed: () => void }) {
   return (
     <Form
@@ -38,7 +57,7 @@ export function CapForm(p: { of: SpendCap; unpriced?: number | undefined; change
     >
       {(wrong) => (
         <>
-          <Text name="usd" label="Budget for a month" hint="USD; empty: none" wrong={wrong} value={p.of.usd} decimal />
+          <Budget of="the account" wrong={wrong} value={p.of.usd} />
           <p class={p.unpriced ? "hold" : "dim"}>
             While there is a budget, a call of a model without a known price is refused, and its task is held
             {!!p.unpriced && `: ${many(p.unpriced, "call")} of this month had none`}.{" "}

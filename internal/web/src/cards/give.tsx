@@ -17,6 +17,7 @@ import { inert } from "../ui/ansi";
 import { Form } from "../ui/form";
 import { Choice, lines, number, of, Text } from "../ui/inputs";
 import { Trouble } from "../ui/parts";
+import { addressed } from "./keyform";
 import { proven } from "./reauth";
 
 const kinds = [
@@ -27,7 +28,7 @@ const kinds = [
 type Kind = (typeof kinds)[number][0];
 
 // A key with an address of its own is no gift, and one that answers by a script none of use.
-const lent = (k: BillingKey) => k.provider !== "compatible" && k.provider !== "scripted";
+const lent = (k: BillingKey) => !addressed(k.provider) && k.provider !== "scripted";
 
 // useGiven are the keys and boxes that the person may see, to be chosen from and to be named.
 export function useGiven() {

@@ -30,6 +30,7 @@ import { many, usd } from "../ui/money";
 import { Act } from "../ui/parts";
 import { Status } from "../ui/status";
 import { Time } from "../ui/time";
+import { Budget } from "./cap";
 import { priced, priceOf, Prices } from "./price";
 
 // A pool is what can be done with its keys: the account's, or one's own.
@@ -233,16 +234,7 @@ function Use(p: CardProps) {
           done={p.changed}
           read={(f) => ({ id: k.id, usd: number(f, "usd") ?? null })}
         >
-          {(wrong) => (
-            <Text
-              name="usd"
-              label="Budget of this key"
-              hint="USD a month; empty: none"
-              wrong={wrong}
-              value={k.cap_usd}
-              decimal
-            />
-          )}
+          {(wrong) => <Budget of="this key" wrong={wrong} value={k.cap_usd} />}
         </Form>
       )}
       <Form

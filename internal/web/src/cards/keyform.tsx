@@ -11,6 +11,14 @@ import { priceOf, Prices } from "./price";
 
 export type Provider = (typeof providers)[number];
 
+// addressed tells whether each key of a provider has an address of its own.
+export const addressed = (provider: string) => provider === "compatible" || provider === "azure";
+
+const hints: Partial<Record<Provider, string>> = {
+  compatible: "if it needs one",
+  bedrock: "REGION:ACCESS_KEY_ID:SECRET_ACCESS_KEY",
+};
+
 // KeyForm adds a key to a pool.
 export function KeyForm(p: { pool: Pool; changed: () => void }) {
   const [provider, setProvider] = useState<Provider>("anthropic"),
@@ -67,22 +75,22 @@ export function KeyForm(p: { pool: Pool; changed: () => void }) {
             }}
           />
           {provider !== "scripted" && (
+            <Text name="key" label="Key" hint={hints[provider] ?? "never shown again"} wrong={wrong} type="password" />
+          )}
+          {addressed(provider) && (
             <Text
-              name="key"
-              label="Key"
-              hint={provider === "compatible" ? "if it needs one" : "never shown again"}
+              name="base_url"
+              label="Address"
               wrong={wrong}
-              type="password"
+              type="url"
+              place={provider === "azure" ? "https://NAME.openai.azure.com" : "https://models.example.com/v1"}
             />
           )}
-          {provider === "compatible" && (
-            <Text name="base_url" label="Address" wrong={wrong} type="url" place="https://models.example.com/v1" />
-          )}
-          {provider === "compatible" && !mine && (
+          {addressed(provider) && !mine && (
             <Text
               name="model"
-              label="Model"
-              hint="empty: the only one there"
+              label={provider === "azure" ? "Deployment" : "Model"}
+              hint={provider === "azure" ? "its name at Azure" : "empty: the only one there"}
               wrong={wrong}
               {...(offered && { among: offered })}
             />

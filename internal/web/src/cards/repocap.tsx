@@ -5,6 +5,7 @@ import { Form } from "../ui/form";
 import { number, of, Text } from "../ui/inputs";
 import { usd } from "../ui/money";
 import { Meter } from "../ui/parts";
+import { Budget } from "./cap";
 
 function Caps(p: { name: string; all: { id: string; name: string; of: KeyCap | RepoCap }[] }) {
   return (
@@ -49,7 +50,7 @@ export function RepoCaps(p: { all: RepoCap[]; changed: () => void }) {
       )}
       <Form
         call={projectBudgetSet}
-        submit="Set the budget"
+        submit="Set the repository's budget"
         said="It holds from the next call on."
         done={p.changed}
         read={(f) => {
@@ -60,7 +61,7 @@ export function RepoCaps(p: { all: RepoCap[]; changed: () => void }) {
         {(wrong) => (
           <>
             <Text name="repo" label="Repository" hint="OWNER/NAME" need wrong={wrong} />
-            <Text name="usd" label="Budget for a month" hint="USD; empty: none" wrong={wrong} decimal />
+            <Budget of="the repository" wrong={wrong} />
           </>
         )}
       </Form>

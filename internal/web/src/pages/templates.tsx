@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { providers, templateDelete, templateList, templateSet, type Template } from "../client.gen";
 import { useList } from "../list";
 import { query, setQuery } from "../route";
+import { addressed } from "../cards/keyform";
 import { useFresh } from "../ui/every";
 import { inert } from "../ui/ansi";
 import { Dialog } from "../ui/dialog";
@@ -177,7 +178,7 @@ function Edit(p: { of: Template | undefined; close: (changed: boolean) => void }
               all={[["", "the first that fits"], ...providers]}
               onPick={setProvider}
             />
-            {provider === "compatible" && (
+            {addressed(provider) && (
               <Text name="base_url" label="Address" wrong={wrong} type="url" value={t?.base_url} />
             )}
             <Text name="model" label="Model" hint="empty: the agent's own choice" wrong={wrong} value={t?.model} />

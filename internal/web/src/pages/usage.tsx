@@ -7,7 +7,7 @@ import {
   type BillingUsage,
   type UsagePart,
 } from "../client.gen";
-import { CapForm, CapMeter } from "../cards/cap";
+import { Budget, CapForm, CapMeter } from "../cards/cap";
 import { Given } from "../cards/gift";
 import { MonthCost } from "../cards/monthcost";
 import { KeyCaps, RepoCaps } from "../cards/repocap";
@@ -17,7 +17,7 @@ import { may } from "../session";
 import { inert } from "../ui/ansi";
 import { Form } from "../ui/form";
 import { gate } from "../ui/gate";
-import { number, Text } from "../ui/inputs";
+import { number } from "../ui/inputs";
 import { count, usd } from "../ui/money";
 import { Coming, Empty, Figure, Head, Meter } from "../ui/parts";
 import { words } from "../ui/status";
@@ -115,17 +115,7 @@ export default function Usage() {
                         }}
                         read={(f) => ({ userId: m.user_id, usd: number(f, "usd") ?? null })}
                       >
-                        {(wrong) => (
-                          <Text
-                            name="usd"
-                            label="Budget for a month"
-                            hint="USD; empty: none"
-                            wrong={wrong}
-                            value={m.cap_usd}
-                            decimal
-                            focus
-                          />
-                        )}
+                        {(wrong) => <Budget of={inert(m.login)} wrong={wrong} value={m.cap_usd} focus />}
                       </Form>
                     )}
                   </div>

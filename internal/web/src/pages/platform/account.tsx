@@ -9,6 +9,7 @@ import {
   type OrgDetail,
   type RosterMember,
 } from "../../client.gen";
+import { Budget } from "../../cards/cap";
 import { Grants } from "../../cards/grants";
 import { roles } from "../settings/members";
 import { useOne } from "../../list";
@@ -151,14 +152,7 @@ export default function PlatformAccount(p: PageProps) {
       >
         {(wrong) => (
           <>
-            <Text
-              name="usd"
-              label="Budget for a month"
-              hint="USD; empty: the default"
-              wrong={wrong}
-              value={a.spend_cap_usd}
-              decimal
-            />
+            <Budget of="the account" none="the default" wrong={wrong} value={a.spend_cap_usd} />
             <Sure name={a.login} wrong={wrong} />
           </>
         )}
