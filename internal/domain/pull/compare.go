@@ -62,7 +62,7 @@ func (m moving) settled(tx *db.Tx) (bool, error) {
 		return open, err
 	}
 	switch m.step.Do {
-	case moves.DoAsk, moves.DoTakeOver, moves.DoStopWork:
+	case moves.DoAsk, moves.DoTakeOver, moves.DoStopWork, moves.DoCheck, moves.DoReview: // over at once, as the page says
 		return false, nil
 	case moves.DoClose:
 		return m.step.Of != moves.Cancelled, nil
