@@ -43,6 +43,9 @@ func (y *yard) history() {
 				if _, err := seed.RunBegan.Exec(tx, run, at(6)); err != nil {
 					return err
 				}
+				if _, err := seed.SessionBegan.Exec(tx, run, at(6)); err != nil {
+					return err
+				}
 				if _, err := seed.RunEnds.Exec(tx, run, at(40), "succeeded"); err != nil {
 					return err
 				}

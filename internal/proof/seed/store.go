@@ -226,6 +226,8 @@ var (
 	RunEnds  = db.S(`UPDATE runs SET ended_at = $2, outcome = $3, state = 'ended' WHERE id = $1`)
 	RunLost  = db.S(`UPDATE runs SET failure_kind = $2 WHERE id = $1`)
 	RunBegan = db.S(`UPDATE runs SET created_at = $2, started_at = $2 WHERE id = $1`)
+	// SessionBegan has a session begin at a time, which is when its run was claimed.
+	SessionBegan = db.S(`UPDATE sessions SET started_at = $2 WHERE id = $1`)
 	// QueueTask has a task wait since a time, in microseconds, and AskAt has a question asked then.
 	QueueTask = db.S(`UPDATE tasks SET queued_at = $2 WHERE id = $1`)
 	AskAt     = db.S(`UPDATE pull_actions SET requested_at = $2 WHERE id = $1`)

@@ -86,7 +86,7 @@ function Found(p: { of: Simulation }) {
         <table class="bars narrows">
           <thead>
             <tr>
-              <th />
+              <th>What</th>
               <th class="end">Tries</th>
               <th class="end">Was</th>
               <th class="end">Would be</th>
