@@ -129,31 +129,8 @@ func write(to string, in io.Reader) (sum string, err error) {
 		return "", err
 	}
 	h := sha256.New()
-	_, err = io.Copy(&paced{File: out}, io.TeeReader(in, h))
+	_, err = io.Copy(out, io.TeeReader(in, h))
 	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, out.Close())
-}
-
-// pace is how much of a file is written before the disk has it: the next write of a server that
-// must be durable waits for all that is on its way.
-const pace = 8 << 20
-
-// paced writes a file no faster than the disk takes it.
-type paced struct {
-	*os.File
-	open int
-}
-
-func (p *paced) Write(b []byte) (int, error) {
-	n, err := p.File.Write(b)
-	if p.open += n; err == nil && p.open >= pace {
-		p.open, err = 0, p.Sync()
-	}
-	return n, err
-}
-
-// ReadFrom keeps a copy from going past Write.
-func (p *paced) ReadFrom(r io.Reader) (int64, error) {
-	return io.Copy(struct{ io.Writer }{p}, r)
 }
 
 // PutBack copies the repositories of a backup into the folder of the built-in host.

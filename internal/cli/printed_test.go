@@ -16,7 +16,7 @@ var namedCommand = regexp.MustCompile("(?:^|[`\"\\s(])yardmaster ((?:[a-z][a-z-]
 
 // noCommands are words behind the name of the program that are no command: prose, and the
 // statements that a box and a release are signed with.
-var noCommands = map[string]bool{"program": true, "program that": true, "box key": true, "channel": true}
+var noCommands = map[string]bool{"program": true, "program that": true, "box key": true, "channel": true, "file": true}
 
 // TestPrintedCommands holds that each command that a text of the server, of a box, of the
 // client library or of the command line itself names is one that there is: next steps, refusals,
