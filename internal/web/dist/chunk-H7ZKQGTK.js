@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-H7ZKQGTK.js
-import{w as n}from"./chunk-QOJWHVLD.js";import{sb as e}from"./chunk-T4KEA2QJ.js";import{jsx as a,jsxs as i}from"./vendor-V4P4C4WP.js";function m(t){let o=Object.entries(t.input).map(([r,l])=>` ${r}=${l}`).join("");return i("details",{class:"rawdata",open:t.open,children:[a("summary",{children:"As data"}),a("p",{children:a(n,{text:`yardmaster call ${t.call.id}${o}`})}),a("pre",{class:"raw",tabIndex:0,children:e(JSON.stringify(t.of,null,2))})]})}export{m as a};
-========
-import{w as n}from"./chunk-FTCSKS6E.js";import{rb as e}from"./chunk-FCC3OU6X.js";import{jsx as a,jsxs as i}from"./vendor-V4P4C4WP.js";function m(t){let o=Object.entries(t.input).map(([r,l])=>` ${r}=${l}`).join("");return i("details",{class:"rawdata",open:t.open,children:[a("summary",{children:"As data"}),a("p",{children:a(n,{text:`yardmaster call ${t.call.id}${o}`})}),a("pre",{class:"raw",tabIndex:0,children:e(JSON.stringify(t.of,null,2))})]})}export{m as a};
->>>>>>>> h-40:internal/web/dist/chunk-EH2JKUMT.js

@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-VNADWRF7.js
-import{c as l}from"./chunk-5ZI5HELA.js";import{b as e}from"./chunk-UABWEA4L.js";import{bb as o,lb as s}from"./chunk-T4KEA2QJ.js";import{jsxs as m}from"./vendor-V4P4C4WP.js";function p(r){let i=e("stalls",async a=>s(o)?await o({per_page:20},{signal:a}):{data:[]},{counts:["tasks"]}),t=(i.value.value?.data??[]).reduce((a,n)=>a+(n.reason===r.reason?n.count:0),0);return t?m("strong",{children:[" ",l(t,"task")," ",t===1?"waits":"wait"," for ",r.for,"."]}):null}export{p as a};
-========
-import{c as l}from"./chunk-5ZI5HELA.js";import{b as e}from"./chunk-LKGEPSSN.js";import{bb as o,kb as s}from"./chunk-FCC3OU6X.js";import{jsxs as m}from"./vendor-V4P4C4WP.js";function p(r){let i=e("stalls",async a=>s(o)?await o({per_page:20},{signal:a}):{data:[]},{counts:["tasks"]}),t=(i.value.value?.data??[]).reduce((a,n)=>a+(n.reason===r.reason?n.count:0),0);return t?m("strong",{children:[" ",l(t,"task")," ",t===1?"waits":"wait"," for ",r.for,"."]}):null}export{p as a};
->>>>>>>> h-40:internal/web/dist/chunk-4K6NKVXF.js
