@@ -80,8 +80,8 @@ func (s *scene) history(repo string) {
 			}
 			pull, micros := id.New(), int64(310_000+170_000*i)
 			rows := []seed.Row{
-				seed.Task{ID: task, Account: s.Account, Repo: repo, Title: of.title, Status: of.status, By: &s.User, Failure: of.failure, Why: of.why,
-					Created: when, Finished: over},
+				seed.Task{ID: task, Account: s.Account, Repo: repo, Title: of.title, Status: of.status, By: &s.User,
+					Failure: of.failure, Why: of.why, Created: when, Finished: over},
 				seed.Session{ID: run, Account: s.Account, Repo: repo, Model: "small-1", Task: &task, Micros: &micros, By: &s.User},
 				seed.SpendDay{Account: s.Account, Session: run, Model: "small-1", Day: when / 86_400_000_000, Micros: micros},
 			}
@@ -94,7 +94,8 @@ func (s *scene) history(repo string) {
 			}
 		}
 		return seed.Add(tx,
-			seed.Escalation{ID: id.New(), Account: s.Account, Title: "Three tasks failed for the same reason", Ask: "", Created: ago(5 * time.Hour)},
+			seed.Escalation{ID: id.New(), Account: s.Account, Title: "Three tasks failed for the same reason", Ask: "",
+				Created: ago(5 * time.Hour)},
 			seed.Issue{ID: id.New(), Account: s.Account, Repo: repo, Title: "The export of invoices has no header", Number: 7})
 	})
 }
