@@ -113,20 +113,20 @@ var edges = map[string]string{
 	// The packages of the box. They share the wire with the server, not its packages.
 	"box": "gitmodules lazy proxies box/broker box/conn box/driver box/exposure box/limits box/modelproxy box/prepared box/program box/roots box/sandbox box/scrub box/selftest " +
 		"box/spool box/worktree client fault id minisign protocol seal unixfile",
-	"box/acp":        "",
-	"box/broker":     "box/gate box/scrub",
-	"box/coder":      "box/acp lazy llm/answer version",
-	"box/driver":     "box/acp version",
-	"box/exposure":   "", "box/gate": "", "box/prepared": "box/worktree",
+	"box/acp":      "",
+	"box/broker":   "box/gate box/scrub",
+	"box/coder":    "box/acp lazy llm/answer version",
+	"box/driver":   "box/acp version",
+	"box/exposure": "", "box/gate": "", "box/prepared": "box/worktree",
 	"box/limits":     "unixfile",
 	"unixfile":       "",
 	"box/modelproxy": "box/gate fault llm",
 	"box/program":    "child minisign protocol unixfile version",
 	"box/roots":      "", "box/selftest": "",
-	"box/sandbox":    "child",
-	"box/scrub":      "",
-	"box/spool":      "box/scrub protocol",
-	"box/worktree":   "gitlfs gitmodules lazy rlimit unixfile",
+	"box/sandbox":  "child",
+	"box/scrub":    "",
+	"box/spool":    "box/scrub protocol",
+	"box/worktree": "gitlfs gitmodules lazy rlimit unixfile",
 
 	"app": "backup bundle certificate proxies api/held api/idempotency api/limit api/limit/drawn api/mcp api/op api/openapi api/reference api/rest " +
 		"blob bus clock codehost codehost/builtin codehost/github codehost/homes codehost/pace codehost/relay config db db/due db/lease db/meta " +
