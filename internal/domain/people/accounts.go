@@ -85,10 +85,15 @@ func Role(tx *db.Tx, accountID, userID string) (role policy.Role, ok bool, err e
 	return policy.Role(r), ok, err
 }
 
+// Apart is by how much the clocks of nodes may differ: of two times that are closer, no one can tell
+// which was first.
+const Apart = 10 * time.Minute
+
 // RoleSince is Role for whoever has been a member since a moment: ok is false for others, and for
-// whoever was removed and added again. What somebody has set out holds only as long as that.
+// whoever was removed and added again more than Apart later. What somebody has set out holds only as
+// long as that.
 func RoleSince(tx *db.Tx, accountID, userID string, at time.Time) (role policy.Role, ok bool, err error) {
-	text, ok, err := roleSince.Maybe(tx, accountID, userID, db.Micros(at))
+	text, ok, err := roleSince.Maybe(tx, accountID, userID, db.Micros(at.Add(Apart)))
 	return policy.Role(text), ok, err
 }
 

@@ -64,7 +64,7 @@ var (
 	byID = db.Q[row](`SELECT id, kind, name, prefix, hash, scopes, expires_at, revoked_at, last_used_at, created_at
 		FROM tokens WHERE account_id = $1 AND id = $2 AND ` + seen + ` $3)`)
 	byHash = db.Q[Credential](`SELECT t.id, t.account_id, t.user_id, t.kind, t.scopes, t.expires_at, m.role, u.platform_admin, u.approved_at
-		FROM tokens t LEFT JOIN memberships m ON m.account_id = t.account_id AND m.user_id = t.user_id AND m.created_at <= t.created_at
+		FROM tokens t LEFT JOIN memberships m ON m.account_id = t.account_id AND m.user_id = t.user_id
 		LEFT JOIN users u ON u.id = t.user_id
 		WHERE t.hash = $1 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > $2)`)
 	// liveOf lists the tokens of a user, of whatever account, but for those of operators.
