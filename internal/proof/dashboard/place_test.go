@@ -159,7 +159,7 @@ func TestPlaceInAListIsKept(t *testing.T) {
 	fresh("by a key")
 	b.Press("g", "h")
 	b.heading("Home")
-	b.do("Tasks")
+	b.do("Work")
 	fresh("by the rail")
 	b.Go("/ui/tasks")
 	fresh("by its address")

@@ -51,7 +51,7 @@ export function Success(p: { days: number; repo: string }) {
       ) : rows.length === 0 ? (
         <p class="empty">It is drawn once a run has ended.</p>
       ) : (
-        <table class="success">
+        <table class="success narrows">
           <thead>
             <tr>
               <th scope="col">Template</th>
@@ -66,11 +66,15 @@ export function Success(p: { days: number; repo: string }) {
             {rows.map((s) => (
               <tr key={s.template}>
                 <th scope="row">{inert(s.template)}</th>
-                <td class="num">{ofAll(s.n, s.d)}</td>
-                <td>
+                <td class="num" data-name="Succeeded">
+                  {ofAll(s.n, s.d)}
+                </td>
+                <td data-name="Range, 19 times in 20">
                   <Interval n={s.n} d={s.d} />
                 </td>
-                <td class="num end">{s.priced ? usd(String(s.cost / s.priced)) : "–"}</td>
+                <td class="num end" data-name="A run cost">
+                  {s.priced ? usd(String(s.cost / s.priced)) : "–"}
+                </td>
               </tr>
             ))}
           </tbody>
