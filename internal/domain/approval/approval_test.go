@@ -370,7 +370,7 @@ func TestLinkEnds(t *testing.T) {
 		"declined elsewhere":     {func(d *desk) { d.q.State = Declined }, 200, 409, "already_decided"},
 		"lapsed":                 {func(d *desk) { d.q.State = Lapsed }, 200, 409, "question_expired"},
 		"with the membership":    {func(d *desk) { d.write(leave) }, 403, 403, "not-a-member"},
-		"and is not revived":     {func(d *desk) { d.write(leave); d.later(2 * people.Apart); d.write(comeBack) }, 403, 403, "not-a-member"},
+		"and is not revived":     {leaveAndComeBack, 403, 403, "not-a-member"},
 		"with the role":          {func(d *desk) { d.write(demote) }, 403, 403, "not-a-member"},
 		"with the approval":      {func(d *desk) { d.write(suspend) }, 403, 403, "not-a-member"},
 		"with the question gone": {func(d *desk) { d.q.ID = "another" }, 410, 410, "action-link-expired"},
@@ -410,6 +410,11 @@ func leave(tx *db.Tx) error { return people.Remove(tx, "acme", "mia") }
 func comeBack(tx *db.Tx) error {
 	_, err := people.Join(tx, "acme", "mia", policy.Member)
 	return err
+}
+func leaveAndComeBack(d *desk) {
+	d.write(leave)
+	d.later(2 * people.Apart)
+	d.write(comeBack)
 }
 func demote(tx *db.Tx) error { return people.SetRole(tx, "acme", "mia", policy.Viewer) }
 func suspend(tx *db.Tx) error {

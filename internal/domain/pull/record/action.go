@@ -144,6 +144,7 @@ func (a Action) Covers(p *Protected) bool {
 	return p == nil || a.Protected != nil && reflect.DeepEqual(a.Protected.V, *p)
 }
 
+// Wire is the action as the API shows it.
 func (a Action) Wire() PendingAction {
 	out := PendingAction{
 		ID: a.ID, PRID: a.PRID, Kind: a.Kind, HeadSHA: a.HeadSHA, State: a.State, Error: a.Error, DecidedBy: a.DecidedBy,

@@ -93,6 +93,7 @@ func (r Pull) OnDefault(at repo.Ref) bool { return r.HeadRef == at.DefaultBranch
 // Rounds are the rounds since the pull request was armed.
 func (r Pull) Rounds() int64 { return r.CIRounds + r.ConflictRounds + r.ReviewRounds + r.RequestRounds }
 
+// Babysitting is what is done about the pull request as the API shows it.
 func (r Pull) Babysitting() Babysit {
 	out := Babysit{
 		State: r.Babysit, CIRoundsUsed: r.CIRounds, CIRoundsMax: maxCIRounds, ConflictRoundsUsed: r.ConflictRounds,
@@ -171,6 +172,7 @@ func (r *Pull) Rests(needs string, full bool, now time.Time) {
 // ByPolicy is the author of an order that no person gave.
 const ByPolicy = "policy"
 
+// Passed tells whether a result of checks holds no merge.
 func Passed(checks string) bool { return slices.Contains([]string{ChecksNone, ChecksPassed}, checks) }
 
 // States of a pull request.

@@ -36,10 +36,12 @@ var (
 	// DropAside has no new head take over what was decided about earlier ones.
 	DropAside = db.S(`UPDATE pull_actions SET stale_why = 'withdrawn' WHERE pr_id = $1 AND kind = 'merge' AND state = 'stale'
 		AND stale_why = 'head_moved'`)
+	// MayCarry tells whether there is a stale action of a pull request that a new head may take over.
 	MayCarry = db.Q[bool](`SELECT EXISTS (SELECT 1` + aside + `)`)
 	// SameChange prefers an approval to a question, and then the newest.
 	SameChange = db.Q[asideRow](`SELECT ` + asideColumns + aside + ` AND a.change = $2
 		ORDER BY CASE WHEN a.decided_by IS NULL THEN 1 ELSE 0 END, a.requested_at DESC, a.id DESC LIMIT 1`)
+	// AsideByID reads a stale action that a new head may take over.
 	AsideByID = db.Q[asideRow](`SELECT ` + asideColumns + aside + ` AND a.id = $2`)
 	// CarryAction makes a stale action open again, for another head.
 	CarryAction = db.SWith[CarryArgs](`UPDATE pull_actions SET state = :state, stale_why = '', error = NULL, called = FALSE,
@@ -53,5 +55,5 @@ var (
 		WHERE pr_id = $1 AND head_sha = $2 AND change = '' AND state IN ('pending', 'approved')`)
 )
 
-// CarryArgs are the parameters of carryAction.
+// CarryArgs are the parameters of CarryAction.
 type CarryArgs struct{ ID, State, HeadSHA string }

@@ -10,6 +10,7 @@ type questionRow struct {
 	LookedSHA string `db:"looked_sha"`
 }
 
+// QuestionByID reads an action with what people are shown of its pull request.
 var QuestionByID = db.Q[questionRow](`SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a.decided_by, a.requested_at,
 	a.decided_at, a.expires_at, a.called, a.retry_at, a.protected, a.carried_from, a.details, a.stale_why, a.begins_at, r.owner, r.name, p.number, p.title, p.url,
 	p.checks, p.review, p.findings, p.changed_files, p.added_lines, p.deleted_lines, p.unwanted, p.left_out, p.task_id, p.repo_id,
@@ -18,8 +19,10 @@ var QuestionByID = db.Q[questionRow](`SELECT a.id, a.pr_id, a.kind, a.head_sha, 
 	WHERE a.account_id = $1 AND a.id = $2`)
 
 var (
+	// NewestIn are the newest pull requests of a repository.
 	NewestIn = db.Q[string](`SELECT id FROM pulls WHERE account_id = $1 AND repo_id = $2
 		ORDER BY created_at DESC, id DESC LIMIT $3`)
+	// NewestQuestionsIn are the newest actions of a repository that wait for an answer.
 	NewestQuestionsIn = db.Q[string](`SELECT a.id FROM pull_actions a JOIN pulls p ON p.id = a.pr_id
 		WHERE a.account_id = $1 AND a.state = 'pending' AND p.repo_id = $2
 		ORDER BY a.requested_at DESC, a.id DESC LIMIT $3`)

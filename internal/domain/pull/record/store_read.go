@@ -42,7 +42,7 @@ func Read(tx *db.Tx, prID string) (*Pull, bool, error) {
 	return &pr, ok, err
 }
 
-// LockByHead is lock for the open pull request of a branch.
+// LockByHead is Lock for the open pull request of a branch.
 func LockByHead(tx *db.Tx, repoID, branch string) (*Pull, bool, error) {
 	open, ok, err := openByHead.Maybe(tx, tx.Account, repoID, branch)
 	if err != nil || !ok {
@@ -137,6 +137,7 @@ func shownFirst(kind string) int {
 	return 0
 }
 
+// ApprovalRow is an action with what a list shows of its pull request.
 type ApprovalRow struct {
 	Action
 	Owner  string
@@ -171,7 +172,9 @@ type questionMark struct {
 }
 
 var (
-	FactMarks     = db.Q[factMark](`SELECT id, facts_have FROM pulls WHERE account_id = $1 AND state = 'open'`)
+	// FactMarks are how often the facts of each open pull request of an account were read.
+	FactMarks = db.Q[factMark](`SELECT id, facts_have FROM pulls WHERE account_id = $1 AND state = 'open'`)
+	// QuestionMarks are what each question of an account that waits says of its pull request.
 	QuestionMarks = db.Q[questionMark](`SELECT a.id, p.facts_have, p.checks, p.review, p.findings FROM pull_actions a JOIN pulls p ON p.id = a.pr_id
 		WHERE a.account_id = $1 AND a.state = 'pending'`)
 )
@@ -183,6 +186,7 @@ const questions = `SELECT a.id, a.pr_id, a.kind, a.head_sha, a.state, a.error, a
 	FROM pull_actions a JOIN pulls p ON p.id = a.pr_id JOIN repos r ON r.id = p.repo_id
 	WHERE a.state = 'pending' AND a.account_id = `
 
+// Approvals lists a page of the actions of tx.Account that wait for an answer, the newest first.
 func Approvals(tx *db.Tx, p op.PageIn) ([]ApprovalRow, error) {
 	at, last, more, err := p.AfterTime()
 	if err != nil {
@@ -195,6 +199,7 @@ func Approvals(tx *db.Tx, p op.PageIn) ([]ApprovalRow, error) {
 	return db.Select[ApprovalRow](tx, b.Newest("a.requested_at", "a.id", p.Size()))
 }
 
+// Newest lists the newest pull requests of tx.Account, or of those in ids if it is not nil.
 func Newest(tx *db.Tx, ids []string, limit int) ([]Pull, error) {
 	b := db.Build(`SELECT `+columns+from, tx.Account)
 	if ids != nil {
@@ -203,6 +208,7 @@ func Newest(tx *db.Tx, ids []string, limit int) ([]Pull, error) {
 	return db.Select[Pull](tx, b.Newest("p.created_at", "p.id", limit))
 }
 
+// OpenQuestions lists the newest actions of tx.Account that wait for an answer, or of those in ids if it is not nil.
 func OpenQuestions(tx *db.Tx, ids []string, limit int) ([]ApprovalRow, error) {
 	b := db.Build(questions, tx.Account)
 	if ids != nil {
@@ -211,6 +217,7 @@ func OpenQuestions(tx *db.Tx, ids []string, limit int) ([]ApprovalRow, error) {
 	return db.Select[ApprovalRow](tx, b.Newest("a.requested_at", "a.id", limit))
 }
 
+// Attended tells whether a pull request is of an agent, or was repaired for a person.
 var Attended = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM pulls WHERE account_id = $1 AND id = $2 AND (author_kind = 'agent' OR armed_at IS NOT NULL))`)
 
 // waitRow is a pull request whose merge waits for a limit, or whose round for the queue.

@@ -21,11 +21,13 @@ var (
 			AND EXISTS (SELECT 1 FROM host_reviews n WHERE n.pr_id = h.pr_id AND n.login = h.login AND n.state = 'changes_requested'
 				AND n.counts = 'yes' AND n.answered = TRUE AND n.answered_sha = ''))
 		ORDER BY h.created_at, h.id`)
+	// SetAnswered notes the head that has answered a request.
 	SetAnswered = db.S(`UPDATE host_reviews SET answered_sha = $2 WHERE id = $1`)
 	// Requested marks the no that a request is to a question. It is taken back with the
-	// request, and answers nothing any more: noAnswer.
+	// request, and answers nothing any more: NoAnswer.
 	Requested = db.S(`UPDATE pull_actions SET stale_why = 'requested' WHERE id = $1`)
-	NoAnswer  = db.S(`UPDATE pull_actions SET stale_why = 'taken_back' WHERE pr_id = $1 AND head_sha = $2 AND kind = 'merge' AND state = 'skipped'
+	// NoAnswer takes back the no that a request was to the question about a head.
+	NoAnswer = db.S(`UPDATE pull_actions SET stale_why = 'taken_back' WHERE pr_id = $1 AND head_sha = $2 AND kind = 'merge' AND state = 'skipped'
 		AND stale_why = 'requested'`)
 	// OrdersOf are the merges of whatever account that somebody has ordered and that have not begun.
 	OrdersOf = db.Q[orderRow](`SELECT account_id, pr_id FROM pull_actions WHERE state = 'approved'

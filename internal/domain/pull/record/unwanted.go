@@ -19,6 +19,7 @@ func (r Sizes) SaysLeftOut() []protocol.LeftOut {
 	return out
 }
 
+// Size is how much the pull request changes; nil: nobody has looked.
 func (r Sizes) Size() *Size {
 	if r.ChangedFiles == nil || r.AddedLines == nil || r.DeletedLines == nil {
 		return nil

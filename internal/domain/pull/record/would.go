@@ -95,6 +95,7 @@ type Attempt struct {
 	Had           []string // commits that the base was at
 }
 
+// Attempt is the merge of a head to try.
 func (r Pull) Attempt(head string) Attempt { return Attempt{r.BaseRef, head, r.StartSHA, r.Had.V} }
 
 // backOf is what the merge of a pull request would have brought back when it was last looked
