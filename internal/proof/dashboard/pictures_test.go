@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the pictures of docs/pictures")
 
 const (
 	pictures    = "../../../docs/pictures"
-	demo        = "../demo"
+	demo        = "../../demo"
 	mostPicture = 200_000 // bytes
 )
 
