@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
@@ -91,7 +92,7 @@ type Checks struct{ *ci.Service }
 type CheckPulls struct{ BaseURL string } // of the pages
 
 // Page is the address of the page of a pull request.
-func (c CheckPulls) Page(prID string) string { return pull.PageAt(c.BaseURL, prID) }
+func (c CheckPulls) Page(prID string) string { return record.PageAt(c.BaseURL, prID) }
 
 // LookedAfter tells whether a pull request is open, looked after, and at a head.
 func (CheckPulls) LookedAfter(tx *db.Tx, prID, sha string) (bool, error) {
@@ -105,9 +106,9 @@ func (Checks) AtHost(tx *db.Tx, repoID, sha string) (pull.HostFailure, bool, err
 }
 
 // Of answers what came of the check of a head; false if there was none.
-func (Checks) Of(tx *db.Tx, prID, sha string) (pull.Check, bool, error) {
+func (Checks) Of(tx *db.Tx, prID, sha string) (record.Check, bool, error) {
 	r, ok, err := ci.Of(tx, prID, sha)
-	return pull.Check(r), ok, err
+	return record.Check(r), ok, err
 }
 
 // PullTasks implements pull.Tasks.
@@ -259,7 +260,7 @@ func (Signers) Asker(tx *db.Tx, taskID, host string) (label, login string, err e
 
 // Signers names the person who asked for a task, the one who decided about its
 // merge, and the agent.
-func (s Signers) Signers(tx *db.Tx, taskID, decidedBy string) (out pull.Signers, err error) {
+func (s Signers) Signers(tx *db.Tx, taskID, decidedBy string) (out merge.Signers, err error) {
 	t, ok, err := task.Get(tx, tx.Account, taskID)
 	if err != nil || !ok {
 		return out, err

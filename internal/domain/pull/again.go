@@ -27,10 +27,10 @@ func (s *Service) CheckAgain(tx *db.Tx, r repo.Ref, prID, sha string) error {
 	if err := s.Checks.Queue(tx, r, pr.ID, sha); err != nil {
 		return err
 	}
-	if err := s.setResults(tx, pr, record.Judgement{Own: record.ChecksPending, Host: pr.HostChecks}); err != nil {
+	if err := record.SetResults(tx, pr, record.Judgement{Own: record.ChecksPending, Host: pr.HostChecks}); err != nil {
 		return err
 	}
-	return s.move(tx, pr)
+	return s.Move(tx, pr)
 }
 
 // PolicyChanged begins or ends the watch of the open pull requests of people, has those
@@ -47,7 +47,7 @@ func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
 		}
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	if s.kept(r) && r.Enabled {
+	if s.Kept(r) && r.Enabled {
 		theirs, err := record.OfPeople.All(tx, tx.Account, r.ID)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/facts"
 	"yardmaster/internal/domain/pull/moves"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
@@ -56,7 +57,7 @@ func (s *Service) attend(tx *db.Tx, r repo.Ref, pr *record.Pull, kind string) (b
 		if _, err := record.AnswerRemarks.Exec(tx, pr.ID, true); err != nil {
 			return false, false, err
 		}
-		if err := s.recount(tx, pr); err != nil {
+		if err := record.Recount(tx, s.Hub, pr); err != nil {
 			return false, false, err
 		}
 	}
@@ -162,9 +163,9 @@ func (s *Service) RoundEnded(tx *db.Tx, prID, taskID string, cancelled bool) err
 		return err
 	}
 	if pr.HeadSHA == pr.RoundSHA {
-		if m, _, err := s.look(tx, pr); err != nil {
+		if m, _, err := s.Look(tx, pr); err != nil {
 			return err
-		} else if m.step.Do == moves.DoRepair { // the round changed nothing, and the cause may go away
+		} else if m.Step.Do == moves.DoRepair { // the round changed nothing, and the cause may go away
 			n := max(0, min(int(pr.Rounds()), len(idleRounds))-1)
 			pr.AttendAt = db.Micros(tx.Now.Add(idleRounds[n]))
 			if err := record.Save(tx, pr); err != nil {
@@ -173,7 +174,7 @@ func (s *Service) RoundEnded(tx *db.Tx, prID, taskID string, cancelled bool) err
 		}
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	return s.move(tx, pr)
+	return s.Move(tx, pr)
 }
 
 type rearmIn struct {
@@ -195,7 +196,7 @@ func began(before, after moves.Step) *string {
 	switch {
 	case before == after:
 		return nil
-	case isOrdered(after):
+	case facts.Ordered(after):
 		return new("merge")
 	case after == moves.Step{Do: moves.DoPerson, Of: moves.NeedDecision}:
 		return new("question")

@@ -34,10 +34,10 @@ func (s *Service) HostChecked(tx *db.Tx, e HostEnd) error {
 			continue
 		}
 		pr.ChecksHold = e.Hold
-		if err := s.setResults(tx, pr, record.Judgement{Own: pr.OwnChecks, Host: host, Why: e.Why}); err != nil {
+		if err := record.SetResults(tx, pr, record.Judgement{Own: pr.OwnChecks, Host: host, Why: e.Why}); err != nil {
 			return err
 		}
-		if err := s.move(tx, pr); err != nil {
+		if err := s.Move(tx, pr); err != nil {
 			return err
 		}
 	}

@@ -211,7 +211,7 @@ func (s *Service) hostReviewed(tx *db.Tx, r repo.Ref, number int64, v codehost.R
 			}
 		}
 	}
-	if err := s.recount(tx, pr); err != nil {
+	if err := record.Recount(tx, s.Hub, pr); err != nil {
 		return err
 	}
 	if v.State == record.ReviewObjects {
@@ -222,10 +222,10 @@ func (s *Service) hostReviewed(tx *db.Tx, r repo.Ref, number int64, v codehost.R
 				}
 			}
 		}
-		if err := s.takeOrderBack(tx, pr, label); err != nil { // which may have been given here
+		if err := s.TakeOrderBack(tx, pr, label); err != nil { // which may have been given here
 			return err
 		}
-		return s.move(tx, pr)
+		return s.Move(tx, pr)
 	}
 	return s.hostApproved(tx, pr, now.ID, label)
 }
@@ -275,30 +275,18 @@ func (s *Service) mayCount(tx *db.Tx, r repo.Ref, pr *record.Pull, v codehost.Re
 // approval stands until there would be one.
 func (s *Service) hostApproved(tx *db.Tx, pr *record.Pull, reviewID, label string) error {
 	a, open, err := record.OpenAction.Maybe(tx, pr.ID)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case open && a.State == record.ActionPending && a.HeadSHA == pr.HeadSHA && !a.Names() && tx.Now.Before(a.ExpiresAt):
+	}
+	if open && a.State == record.ActionPending && a.HeadSHA == pr.HeadSHA && !a.Names() && tx.Now.Before(a.ExpiresAt) {
 		if _, err := record.SetApproved.Exec(tx, reviewID, a.ID); err != nil {
 			return err
 		}
-		_, err := s.answerAs(tx, pr, a, record.ActionApproved, label)
-		return err
+		if _, err := s.Answer(tx, pr, a, record.ActionApproved, label); err != nil {
+			return err
+		}
 	}
-	return s.move(tx, pr)
-}
-
-// orderOf orders the merge of a head that somebody has approved at its host before.
-func (s *Service) orderOf(tx *db.Tx, pr *record.Pull, by record.StandingRow) error {
-	if err := s.order(tx, pr, by.Label); err != nil {
-		return err
-	}
-	a, open, err := record.OpenAction.Maybe(tx, pr.ID)
-	if err != nil || !open {
-		return err
-	}
-	_, err = record.SetApproved.Exec(tx, by.ID, a.ID)
-	return err
+	return s.Move(tx, pr)
 }
 
 // hostDismissed takes back what a review has decided. A review that is not known yet is
@@ -339,10 +327,10 @@ func (s *Service) hostDismissed(ctx context.Context, r repo.Ref, number int64, v
 		if known.State == record.ReviewApproved {
 			return s.withdrawn(tx, pr, known)
 		}
-		if err := s.recount(tx, pr); err != nil {
+		if err := record.Recount(tx, s.Hub, pr); err != nil {
 			return err
 		}
-		return s.move(tx, pr)
+		return s.Move(tx, pr)
 	})
 }
 
@@ -359,23 +347,12 @@ func (s *Service) withdrawn(tx *db.Tx, pr *record.Pull, known record.HostReviewR
 		a.State != record.ActionApproved {
 		return err
 	}
-	s.orderEnded(tx, a)
+	s.OrderEnded(tx, a)
 	if err := record.StaleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID},
 		record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 		return err
 	}
-	return s.move(tx, pr)
-}
-
-// recount counts the people whose last review requests changes.
-func (s *Service) recount(tx *db.Tx, pr *record.Pull) error {
-	n, err := record.OpenObjections.One(tx, pr.ID)
-	if err != nil || n.All == pr.Objections && n.Fresh == pr.Remarks {
-		return err
-	}
-	pr.Objections, pr.Remarks = n.All, n.Fresh
-	s.Hub.Notify(tx, event.PullTopic)
-	return record.Save(tx, pr)
+	return s.Move(tx, pr)
 }
 
 // remarksRound is the round that answers reviews which request changes.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
 )
 
@@ -84,7 +85,7 @@ func TestNothingWaitsUnsaid(t *testing.T) {
 		"never":    {"version: 1\nmerge: {mode: never}\n", record.NeedsMerge, "pr.merge", nil},
 		"failed": {"version: 1\nmerge: {mode: auto}\n", record.NeedsRetry, "pr.merge", func(y *yard, _, _ string) {
 			y.host.merge = fmt.Errorf("the disk is full")
-			for range maxTries {
+			for range merge.MaxTries {
 				y.pass(time.Hour)
 			}
 			y.host.merge = nil

@@ -79,7 +79,7 @@ func (s *Service) Progressed(tx *db.Tx, prID, headSHA string, p ReviewProgress) 
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	return s.move(tx, pr)
+	return s.Move(tx, pr)
 }
 
 // headKnown has the review of a head begin, once its facts are known; unknown tells that
@@ -130,7 +130,7 @@ func (s *Service) ReviewPosted(tx *db.Tx, prID string) error {
 			return err
 		}
 	}
-	return s.move(tx, pr)
+	return s.Move(tx, pr)
 }
 
 // reviewRound is the round that answers the findings of a review.

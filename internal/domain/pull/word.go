@@ -56,7 +56,7 @@ func (s *Service) arm(tx *db.Tx, pr *record.Pull, reason string) (out Rearmed, e
 	if err != nil {
 		return out, err
 	}
-	before, _, err := s.look(tx, pr)
+	before, _, err := s.Look(tx, pr)
 	if err != nil {
 		return out, err
 	}
@@ -75,7 +75,7 @@ func (s *Service) arm(tx *db.Tx, pr *record.Pull, reason string) (out Rearmed, e
 	if _, err := record.AnswerRemarks.Exec(tx, pr.ID, false); err != nil {
 		return out, err
 	}
-	if err := s.recount(tx, pr); err != nil {
+	if err := record.Recount(tx, s.Hub, pr); err != nil {
 		return out, err
 	}
 	if err := record.SeenTo.Send(tx, record.Note{PRID: pr.ID, Text: "It was armed again."}); err != nil {
@@ -86,18 +86,18 @@ func (s *Service) arm(tx *db.Tx, pr *record.Pull, reason string) (out Rearmed, e
 	case err != nil:
 		return out, err
 	case again:
-		err = s.move(tx, pr)
+		err = s.Move(tx, pr)
 	default:
 		err = s.armed(tx, r, pr)
 	}
 	if err != nil {
 		return out, err
 	}
-	after, _, err := s.look(tx, pr)
+	after, _, err := s.Look(tx, pr)
 	if err != nil {
 		return out, err
 	}
-	out.Babysit, out.Began = after.Babysitting(), began(before.step, after.step)
+	out.Babysit, out.Began = after.Babysitting(), began(before.Step, after.Step)
 	s.Hub.Notify(tx, event.PullTopic)
 	return out, record.RearmedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID},
 		record.RearmedData{Forgiven: out.Forgiven, Reason: reason})
@@ -126,7 +126,7 @@ func (s *Service) armed(tx *db.Tx, r repo.Ref, pr *record.Pull) error {
 			return err
 		}
 	}
-	return s.move(tx, pr)
+	return s.Move(tx, pr)
 }
 
 // Watch has agents look after a pull request of tx.Account from now on, because somebody
@@ -168,10 +168,10 @@ func (s *Service) Unwatch(tx *db.Tx, prID, by string) error {
 			return err
 		}
 	}
-	if err := s.unask(tx, pr); err != nil {
+	if err := s.Unask(tx, pr); err != nil {
 		return err
 	}
-	if err := s.move(tx, pr); err != nil {
+	if err := s.Move(tx, pr); err != nil {
 		return err
 	}
 	if err := record.SeenTo.Send(tx, record.Note{PRID: pr.ID, Text: "Somebody has had agents leave it alone."}); err != nil {
@@ -179,32 +179,6 @@ func (s *Service) Unwatch(tx *db.Tx, prID, by string) error {
 	}
 	s.Hub.Notify(tx, event.PullTopic)
 	return record.UnwatchedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, record.UnwatchedData{By: by})
-}
-
-// unask closes all questions about a pull request, and takes orders back. A merge that has
-// begun goes on.
-func (s *Service) unask(tx *db.Tx, pr *record.Pull) error {
-	open, err := record.OpenAll.All(tx, pr.ID)
-	if err != nil {
-		return err
-	}
-	if _, err := record.Withdraw.Exec(tx, pr.ID, tx.Micros()); err != nil {
-		return err
-	}
-	if err := endCarry(tx, pr); err != nil {
-		return err
-	}
-	for _, a := range open {
-		if a.Called {
-			continue
-		}
-		s.orderEnded(tx, a)
-		about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
-		if err := record.StaleEvent.Record(tx, about, record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // TakeBase begins a round that brings the base into the branch of a pull request of
@@ -257,7 +231,7 @@ func (s *Service) beginAsked(tx *db.Tx, r repo.Ref, pr *record.Pull, round Round
 	if err := record.Save(tx, pr); err != nil {
 		return err
 	}
-	if err := s.move(tx, pr); err != nil {
+	if err := s.Move(tx, pr); err != nil {
 		return err
 	}
 	return record.RoundEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: r.ID},
