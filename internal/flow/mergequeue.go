@@ -13,7 +13,7 @@ import (
 	"yardmaster/internal/domain/task"
 )
 
-// MergeQueue implements merge.Queue.
+// MergeQueue implements pull.Queue.
 type MergeQueue struct{ *mergequeue.Service }
 
 // Admit tells whether an approved merge may be made now.

@@ -13,6 +13,7 @@ import (
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/babysit"
 	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
@@ -85,7 +86,7 @@ func (c CheckTasks) Check(tx *db.Tx, r repo.Ref, prID, sha string) (string, erro
 // Stop cancels a check unless it is over.
 func (c CheckTasks) Stop(tx *db.Tx, taskID string) error { return StopTask(c.Tasks)(tx, taskID) }
 
-// Checks implements pull.Checks.
+// Checks implements babysit.Checks.
 type Checks struct{ *ci.Service }
 
 // CheckPulls implements ci.Pulls.
@@ -100,9 +101,9 @@ func (CheckPulls) LookedAfter(tx *db.Tx, prID, sha string) (bool, error) {
 }
 
 // AtHost answers what the host says of the failed checks of a head.
-func (Checks) AtHost(tx *db.Tx, repoID, sha string) (pull.HostFailure, bool, error) {
+func (Checks) AtHost(tx *db.Tx, repoID, sha string) (babysit.HostFailure, bool, error) {
 	f, ok, err := ci.AtHost(tx, repoID, sha)
-	return pull.HostFailure(f), ok, err
+	return babysit.HostFailure(f), ok, err
 }
 
 // Of answers what came of the check of a head; false if there was none.
@@ -119,7 +120,7 @@ type PullTasks struct {
 
 // Repair queues the task of a round, with the template of the task whose work it
 // repairs, and has that task move on. A fault of it means not now.
-func (p PullTasks) Repair(tx *db.Tx, r repo.Ref, round pull.Round) (string, error) {
+func (p PullTasks) Repair(tx *db.Tx, r repo.Ref, round babysit.Round) (string, error) {
 	work, ok, err := task.Lock(tx, tx.Account, round.TaskID)
 	if err != nil {
 		return "", err

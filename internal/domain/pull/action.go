@@ -240,17 +240,6 @@ func (s *Service) RoundPushed(tx *db.Tx, prID, taskID, branch, sha string) (bool
 	return true, s.Move(tx, pr)
 }
 
-// apart has a round on the branch of a person work on a branch of its own, if the policy
-// has agents ask before they push.
-func (r *Round) apart(at repo.Ref, pr *record.Pull) {
-	if pr.AuthorKind == record.ByAgent || at.Policy.Pulls.Push != "ask" {
-		return
-	}
-	r.Branch, r.Start = "svc/round-"+id.New(), pr.HeadSHA
-	r.Problem += "\n\nThe branch that is checked out for you begins at the head of " + pr.HeadRef + ". Commit there: a person is asked before " +
-		"your commits get to " + pr.HeadRef + "."
-}
-
 // actAtHost carries out what a person has said yes to.
 var actAtHost = intent.Declare[actArgs, string]("pull.action", false)
 

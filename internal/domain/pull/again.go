@@ -83,17 +83,3 @@ func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
 	}
 	return nil
 }
-
-// stopWork ends the round of a locked pull request whose trouble has gone meanwhile: the round
-// has nothing to do, and is not charged.
-func (s *Service) stopWork(tx *db.Tx, pr *record.Pull) error {
-	if n := pr.Counter(pr.RoundOf); pr.RoundOf != "" && *n > 0 {
-		*n--
-	}
-	taskID := pr.BabysitTask
-	pr.EndRound(record.BabysitWatching)
-	if err := record.Save(tx, pr); err != nil || taskID == nil {
-		return err
-	}
-	return record.TaskUnneeded.Send(tx, *taskID)
-}

@@ -126,7 +126,7 @@ func (s *Service) opened(tx *db.Tx, c intent.Call[openArgs], at codehost.Pull, f
 	if at.HeadSHA != "" && at.HeadSHA != pr.HeadSHA {
 		return s.moveHead(tx, c.Repo, pr, at.HeadSHA)
 	}
-	return s.check(tx, c.Repo, pr)
+	return s.Check(tx, c.Repo, pr)
 }
 
 // refusedWhy is the reason for which a pull request was closed that its host did not

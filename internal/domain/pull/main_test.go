@@ -22,6 +22,7 @@ import (
 	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/pull/babysit"
 	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
@@ -57,17 +58,17 @@ type yard struct {
 	repo     string     // id of acme/web
 	mu       sync.Mutex // guards told
 	told     map[string]string
-	check    []string  // the tasks of checks, oldest first
-	round    []Round   // the rounds begun, oldest first; the task of the nth is round-n
-	full     bool      // the queue takes no round
-	asked    []string  // categories of the escalations
-	resolved []string  // notes with which the escalations were resolved
-	stopped  []string  // tasks that were to be stopped
-	findings string    // of reviews
-	posting  time.Time // since when a review is being posted; the zero Time: none is
-	gone     bool      // tasks have gone on without their closed pull requests
-	below    string    // the dropped task on whose work all others were begun
-	lent     bool      // a lent box has had a hand in everything
+	check    []string        // the tasks of checks, oldest first
+	round    []babysit.Round // the rounds begun, oldest first; the task of the nth is round-n
+	full     bool            // the queue takes no round
+	asked    []string        // categories of the escalations
+	resolved []string        // notes with which the escalations were resolved
+	stopped  []string        // tasks that were to be stopped
+	findings string          // of reviews
+	posting  time.Time       // since when a review is being posted; the zero Time: none is
+	gone     bool            // tasks have gone on without their closed pull requests
+	below    string          // the dropped task on whose work all others were begun
+	lent     bool            // a lent box has had a hand in everything
 	ci       *ci.Service
 	queue    func(*db.Tx) (checkTask string, err error)
 	http     http.Handler
@@ -150,7 +151,7 @@ func (y tasks) Check(tx *db.Tx, _ repo.Ref, _, _ string) (string, error) { retur
 
 func (tasks) Stop(*db.Tx, string) error { return nil }
 
-func (y tasks) Repair(_ *db.Tx, _ repo.Ref, r Round) (string, error) {
+func (y tasks) Repair(_ *db.Tx, _ repo.Ref, r babysit.Round) (string, error) {
 	if y.full {
 		return "", fault.New(fault.RateLimited, "queue-full", "Full.")
 	}
@@ -174,9 +175,9 @@ func (checks) Of(tx *db.Tx, prID, sha string) (record.Check, bool, error) {
 	return record.Check(r), ok, err
 }
 
-func (checks) AtHost(tx *db.Tx, repoID, sha string) (HostFailure, bool, error) {
+func (checks) AtHost(tx *db.Tx, repoID, sha string) (babysit.HostFailure, bool, error) {
 	f, ok, err := ci.AtHost(tx, repoID, sha)
-	return HostFailure(f), ok, err
+	return babysit.HostFailure(f), ok, err
 }
 
 // checkPulls implements ci.Pulls.

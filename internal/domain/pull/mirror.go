@@ -141,7 +141,7 @@ func (s *Service) add(tx *db.Tx, r repo.Ref, p codehost.Pull) error {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	return s.check(tx, r, pr)
+	return s.Check(tx, r, pr)
 }
 
 // headRef is the branch of a pull request; that of a fork is the ref which the host

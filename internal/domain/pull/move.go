@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/babysit"
 	"yardmaster/internal/domain/pull/facts"
 	"yardmaster/internal/domain/pull/moves"
 	"yardmaster/internal/domain/pull/record"
@@ -51,9 +52,9 @@ func (s *Service) step(tx *db.Tx, m *moving) (again bool, err error) {
 	case moves.DoAsk:
 		return s.AskMerge(tx, m.Pull)
 	case moves.DoStopWork:
-		return true, s.stopWork(tx, m.Pull)
+		return true, babysit.StopWork(tx, m.Pull)
 	case moves.DoRepair:
-		again, full, err := s.attend(tx, m.Repo, m.Pull, m.Step.Of)
+		again, full, err := s.Attend(tx, m.Repo, m.Pull, m.Step.Of)
 		if full {
 			m.Facts.Seat = moves.SeatFull
 			m.Step = facts.Next(m.Facts, facts.Rules(m.Repo))

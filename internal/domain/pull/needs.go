@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/babysit"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
@@ -60,7 +61,7 @@ func atGreenHead(tx *db.Tx, prID, headSHA string) (*record.Pull, error) {
 	if pr.AbandonedAt == nil {
 		return pr, nil
 	}
-	return pr, adopt(tx, pr)
+	return pr, babysit.Adopt(tx, pr)
 }
 
 // decide answers the question about a head. It fails with head_moved if the head of the

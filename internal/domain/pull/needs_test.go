@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/babysit"
 	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
 )
@@ -187,7 +188,7 @@ func TestIdleRoundsArePaced(t *testing.T) {
 		y.policy(checked)
 		pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
 		y.checked(y.check[0], &one)
-		for n, wait := range idleRounds[:2] {
+		for n, wait := range babysit.IdleRounds[:2] {
 			y.wantBabysit(pr, record.BabysitCI, int64(n+1), 0)
 			y.ended(pr, false)
 			if at := y.pr(pr).Babysit.NextRoundAt; at == nil || !at.Equal(db.Time(y.clock.Load()).Add(wait)) {

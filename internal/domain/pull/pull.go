@@ -2,7 +2,7 @@
 // person before a merge, and the merge itself. The code host has the facts of git, and
 // package ci the checks of heads; numbers, states and decisions are rows of package record,
 // which alone writes them. Package facts reads what is decided from, package trial what git
-// says, and package merge carries merges out.
+// says, package merge carries merges out, and package babysit has heads repaired.
 //
 //   - pull.go, life.go: how a pull request begins, moves and ends
 //   - needs.go: decisions of people
@@ -12,8 +12,7 @@
 //   - request.go: changes that people request here
 //   - unapprove.go: approvals that are taken back
 //   - action.go: what else agents ask people for
-//   - word.go: what people ask for in comments there
-//   - babysit.go: rounds, in which agents repair a head
+//   - word.go: whether agents look after it, as people ask for
 //   - loop.go: the work that no request asks for
 //   - diff.go, follow.go, state.go: the change, the lists, how it stands
 //   - question.go: a question for those who ask it elsewhere
@@ -29,6 +28,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/pull/babysit"
 	"yardmaster/internal/domain/pull/facts"
 	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
@@ -100,9 +100,7 @@ type Detail struct {
 // Tasks is the part of tasks that pull requests need. All tasks are of tx.Account.
 type Tasks interface {
 	facts.Tasks
-	// Repair queues a task that repairs a head. It fails with a fault if the queue
-	// does not take the task now.
-	Repair(tx *db.Tx, r repo.Ref, round Round) (taskID string, err error)
+	babysit.Tasks
 	// Reopen moves a task on that failed because its pull request was closed, after
 	// the pull request was opened again; false if the task has gone on without it.
 	Reopen(tx *db.Tx, taskID, prID string) (bool, error)
@@ -111,44 +109,24 @@ type Tasks interface {
 	Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error)
 }
 
-// Checks is the part of checks that pull requests need. All checks are of tx.Account.
-type Checks interface {
-	merge.Checks
-	// Queue queues the check of a repository for a head. It fails with a fault if
-	// the queue does not take the check.
-	Queue(tx *db.Tx, r repo.Ref, prID, sha string) error
-	// Follow has the checks read that the host of a repository has of the head of a
-	// pull request to a base, and HostChecked called with their result.
-	Follow(tx *db.Tx, r repo.Ref, prID, base, sha string) error
-	// AtHost answers what the host says of the failed checks of a head; false if none
-	// has failed that can be repaired.
-	AtHost(tx *db.Tx, repoID, sha string) (HostFailure, bool, error)
-}
-
-// HostFailure is what a host says of the failed checks of a head.
-type HostFailure struct {
-	Names []string // of the checks
-	Log   string   // the end of the log of the first one; "" if the host keeps none
-	// Repair are the failures, and Leave those that come and go. Both are from logs.
-	Repair, Leave []string
-}
-
 // People names the people and the agent behind a merge.
 type People interface {
 	merge.People
+	babysit.People
 	// At names the user of tx.Account who somebody at a host is.
 	At(tx *db.Tx, host string, who codehost.User) (Known, error)
-	// Asker is the person for whom a task of tx.Account is done: the label, and the
-	// login at a host if it is known.
-	Asker(tx *db.Tx, taskID, host string) (label, login string, err error)
-	// Name is what people call whoever a label names.
-	Name(tx *db.Tx, label string) (string, error)
 }
 
 // Known is what is known here of somebody at a host.
 type Known struct {
 	Label  string // user:<id>; "" if it is not known for certain who it is
 	Barred bool   // a member of the account whose role does not allow decisions
+}
+
+// Queue is the part of merge queues that pull requests need. All are of tx.Account.
+type Queue interface {
+	merge.Queue
+	babysit.Queue
 }
 
 // Needs are the dependencies of Service.
@@ -160,11 +138,11 @@ type Needs struct {
 	BaseURL string // of the pages of pull requests
 	Logger  *slog.Logger
 	Tasks   Tasks
-	Checks  Checks
-	Reviews Reviews
+	Checks  babysit.Checks
+	Reviews babysit.Reviews
 	People  People
 	Intents *intent.Service
-	Queue   merge.Queue
+	Queue   Queue
 	Bot     codehost.Person // signs the merge commits
 }
 
@@ -174,6 +152,7 @@ type Service struct {
 	*facts.Reader
 	*trial.Trials
 	*merge.Merger
+	*babysit.Sitter
 }
 
 // New makes a Service of n. It panics if a required field of n is nil.
@@ -183,6 +162,9 @@ func New(n Needs) *Service {
 	s.Merger = merge.New(merge.Needs{
 		DB: n.DB, Hub: n.Hub, Due: n.Due, Hosts: n.Hosts, BaseURL: n.BaseURL, Logger: n.Logger, Reader: s.Reader, Trials: s.Trials,
 		Checks: n.Checks, People: n.People, Queue: n.Queue, Intents: n.Intents, Bot: n.Bot, Pulls: s,
+	})
+	s.Sitter = babysit.New(babysit.Needs{
+		Hub: n.Hub, Reader: s.Reader, Tasks: n.Tasks, Checks: n.Checks, Reviews: n.Reviews, People: n.People, Queue: n.Queue, Pulls: s,
 	})
 	s.carryOut(n.Intents)
 	return s
@@ -237,7 +219,7 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 	if err != nil {
 		return "", err
 	}
-	return prID, s.check(tx, r, pr)
+	return prID, s.Check(tx, r, pr)
 }
 
 // url is the address of the page of a pull request.
@@ -265,7 +247,7 @@ func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr *record.Pull, sha string) e
 	if err := s.taskGoesOn(tx, pr); err != nil {
 		return err
 	}
-	return s.check(tx, r, pr)
+	return s.Check(tx, r, pr)
 }
 
 // taskGoesOn tells the task of a pull request that it waits for checks again.
@@ -276,9 +258,9 @@ func (s *Service) taskGoesOn(tx *db.Tx, pr *record.Pull) error {
 	return record.TaskAwaits.Send(tx, record.Progress{TaskID: *pr.TaskID, PRID: pr.ID})
 }
 
-// check queues the repository's own check of a head, and moves the pull request on. If the
+// Check queues the repository's own check of a head, and moves the pull request on. If the
 // repository names none, the head has passed.
-func (s *Service) check(tx *db.Tx, r repo.Ref, pr *record.Pull) error {
+func (s *Service) Check(tx *db.Tx, r repo.Ref, pr *record.Pull) error {
 	if pr.AbandonedAt != nil {
 		return s.Move(tx, pr)
 	}

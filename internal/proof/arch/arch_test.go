@@ -105,7 +105,8 @@ var edges = map[string]string{
 	"codehost/smarthttp": "codehost fault lazy observe",
 	"codehost/hosttest":  "codehost fault",
 
-	"flow":  "codehost db domain/* domain/pull/merge domain/pull/record event fault id inbound llm mail money policy protocol reach seal",
+	"flow": "codehost db domain/* domain/pull/babysit domain/pull/merge domain/pull/record event fault id inbound llm mail money " +
+		"policy protocol reach seal",
 	"needs": "",
 
 	"calendar": "",

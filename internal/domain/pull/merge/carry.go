@@ -14,7 +14,7 @@ import (
 // A new head makes the question or the approval of a head stale. If the new head has the
 // same change, it takes the decision over instead: the branch was rebased, or its base was
 // merged in, and each file that was looked at is the same to the byte. Git at the code host
-// tells (package trial.Trial); nothing is asked about the new head before that is known, and
+// tells (package trial); nothing is asked about the new head before that is known, and
 // the decision moves once the checks of the new head have passed.
 
 // Decided is what a decision was made about.

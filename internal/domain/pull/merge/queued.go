@@ -16,7 +16,7 @@ import (
 	"yardmaster/internal/event"
 )
 
-// Queue is the part of merge queues that pull requests need. All are of tx.Account.
+// Queue is the part of merge queues that merges need. All are of tx.Account.
 type Queue interface {
 	// Admit tells whether an approved merge may be made now, and from which commit of the
 	// base. base is its present commit, and atHost says that the base has a queue at its
@@ -30,9 +30,6 @@ type Queue interface {
 	Seen(tx *db.Tx, r repo.Ref, prID string, at codehost.QueueEntry, in bool) error
 	// Expelled tells that the host took a pull request out of its queue, why, and its word for that.
 	Expelled(tx *db.Tx, r repo.Ref, prID string, why codehost.Exit, says string) error
-	// Failure answers why a head was thrown out of its queue by its check, with the end of
-	// the output; false if it was not.
-	Failure(tx *db.Tx, prID, headSHA string) (why, log string, ok bool, err error)
 	// Refusals counts how often the host did not take an order into its queue.
 	Refusals(tx *db.Tx, actionID, headSHA string) (int64, error)
 	facts.Queue
