@@ -8,7 +8,6 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/pull/record"
-	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
@@ -176,25 +175,14 @@ func AtTalk(tx *db.Tx, prID, headSHA string) (Spoken, error) {
 // Hunks reads the lines of a file that an open pull request of the account of ctx shows at a
 // head; false if the file has not changed. It fails as AtTalk, and with commits_gone.
 func (s *Service) Hunks(ctx context.Context, prID, headSHA, path string) (hunks []codehost.Hunk, ok bool, err error) {
-	var pr record.Pull
-	var r repo.Ref
-	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		if pr, ok, err = record.ByID.Maybe(tx, tx.Account, prID); err != nil {
-			return err
-		}
-		switch {
-		case !ok:
-			return fault.Missing("pull request")
-		case pr.HeadSHA != headSHA:
-			return movedTo(pr.HeadSHA)
-		case pr.State != record.Open:
-			return fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
-		}
-		r, _, err = repo.ByID(tx, pr.RepoID)
-		return err
-	})
-	if err != nil {
+	pr, r, err := s.read(ctx, prID)
+	switch {
+	case err != nil:
 		return nil, false, err
+	case pr.HeadSHA != headSHA:
+		return nil, false, movedTo(pr.HeadSHA)
+	case pr.State != record.Open:
+		return nil, false, fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
 	}
 	d, err := s.changes(ctx, r.HostRepo(), &pr, "", unquoted(path))
 	if err != nil || d.File == nil {
