@@ -74,6 +74,7 @@ RACE := \
   ./internal/domain/intent \
   ./internal/domain/logsink \
   ./internal/domain/pull \
+  ./internal/domain/pull/merge \
   ./internal/domain/push \
   ./internal/domain/repo \
   ./internal/domain/run \

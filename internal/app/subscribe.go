@@ -20,6 +20,7 @@ import (
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/quota"
@@ -83,7 +84,7 @@ func (a *App) subscribe(p wired) {
 	connection.Granted.On(a.db, a.grants(p.parts).Retry)
 	connection.Granted.On(a.db, flow.RetryMerges(p.pull))
 	connection.Granted.On(a.db, flow.ResolveGranted)
-	pull.Ungranted.On(a.db, a.grants(p.parts).RaiseMerge)
+	merge.Ungranted.On(a.db, a.grants(p.parts).RaiseMerge)
 	intent.LineMoved.On(a.db, p.intent.FollowLine)
 	intent.GivenUp.On(a.db, a.grants(p.parts).Raise)
 	tracker.GivenUp.On(a.db, flow.RaiseUntracked)

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 )
@@ -151,7 +152,7 @@ func RetryMerges(pulls *pull.Service) func(*db.Tx, connection.Grant) error {
 }
 
 // RaiseMerge asks a person for the permission that a merge waits for.
-func (g Grants) RaiseMerge(tx *db.Tx, r pull.Refusal) error {
+func (g Grants) RaiseMerge(tx *db.Tx, r merge.Refusal) error {
 	return g.Raise(tx, intent.Trouble{RepoID: r.RepoID, Kind: "merge", Permission: r.Permission, Asked: true})
 }
 

@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
@@ -16,9 +17,9 @@ import (
 type MergeQueue struct{ *mergequeue.Service }
 
 // Admit tells whether an approved merge may be made now.
-func (q MergeQueue) Admit(tx *db.Tx, r repo.Ref, m pull.QueueItem, base string, atHost bool) (pull.Turn, error) {
+func (q MergeQueue) Admit(tx *db.Tx, r repo.Ref, m merge.QueueItem, base string, atHost bool) (merge.Turn, error) {
 	t, err := q.Service.Admit(tx, r, mergequeue.Item(m), base, atHost)
-	return pull.Turn(t), err
+	return merge.Turn(t), err
 }
 
 // Failure answers why a head was thrown out of its queue by its check.
@@ -32,11 +33,11 @@ func (MergeQueue) Refusals(tx *db.Tx, actionID, headSHA string) (int64, error) {
 }
 
 // Places answers the places of pull requests in queues, by id.
-func (MergeQueue) Places(tx *db.Tx, prIDs []string) (map[string]pull.QueuePlace, error) {
+func (MergeQueue) Places(tx *db.Tx, prIDs []string) (map[string]record.QueuePlace, error) {
 	places, err := mergequeue.Places(tx, prIDs)
-	out := make(map[string]pull.QueuePlace, len(places))
+	out := make(map[string]record.QueuePlace, len(places))
 	for prID, p := range places {
-		out[prID] = pull.QueuePlace{Queue: p.Queue, State: p.State, Position: p.Position, At: p.At}
+		out[prID] = record.QueuePlace{Queue: p.Queue, State: p.State, Position: p.Position, At: p.At}
 	}
 	return out, err
 }
@@ -156,5 +157,5 @@ func WakeForHost(queues *mergequeue.Service) func(*db.Tx, ci.HostEnd) error {
 
 // RejectHead moves a pull request on whose head was thrown out of its merge queue.
 func RejectHead(pulls *pull.Service) func(*db.Tx, mergequeue.ThrownOut) error {
-	return func(tx *db.Tx, o mergequeue.ThrownOut) error { return pulls.Rejected(tx, pull.Rejection(o)) }
+	return func(tx *db.Tx, o mergequeue.ThrownOut) error { return pulls.Rejected(tx, merge.Rejection(o)) }
 }

@@ -13,6 +13,8 @@ import (
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
 	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/babysit"
+	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/run"
@@ -84,14 +86,14 @@ func (c CheckTasks) Check(tx *db.Tx, r repo.Ref, prID, sha string) (string, erro
 // Stop cancels a check unless it is over.
 func (c CheckTasks) Stop(tx *db.Tx, taskID string) error { return StopTask(c.Tasks)(tx, taskID) }
 
-// Checks implements pull.Checks.
+// Checks implements babysit.Checks.
 type Checks struct{ *ci.Service }
 
 // CheckPulls implements ci.Pulls.
 type CheckPulls struct{ BaseURL string } // of the pages
 
 // Page is the address of the page of a pull request.
-func (c CheckPulls) Page(prID string) string { return pull.PageAt(c.BaseURL, prID) }
+func (c CheckPulls) Page(prID string) string { return record.PageAt(c.BaseURL, prID) }
 
 // LookedAfter tells whether a pull request is open, looked after, and at a head.
 func (CheckPulls) LookedAfter(tx *db.Tx, prID, sha string) (bool, error) {
@@ -99,15 +101,15 @@ func (CheckPulls) LookedAfter(tx *db.Tx, prID, sha string) (bool, error) {
 }
 
 // AtHost answers what the host says of the failed checks of a head.
-func (Checks) AtHost(tx *db.Tx, repoID, sha string) (pull.HostFailure, bool, error) {
+func (Checks) AtHost(tx *db.Tx, repoID, sha string) (babysit.HostFailure, bool, error) {
 	f, ok, err := ci.AtHost(tx, repoID, sha)
-	return pull.HostFailure(f), ok, err
+	return babysit.HostFailure(f), ok, err
 }
 
 // Of answers what came of the check of a head; false if there was none.
-func (Checks) Of(tx *db.Tx, prID, sha string) (pull.Check, bool, error) {
+func (Checks) Of(tx *db.Tx, prID, sha string) (record.Check, bool, error) {
 	r, ok, err := ci.Of(tx, prID, sha)
-	return pull.Check(r), ok, err
+	return record.Check(r), ok, err
 }
 
 // PullTasks implements pull.Tasks.
@@ -118,7 +120,7 @@ type PullTasks struct {
 
 // Repair queues the task of a round, with the template of the task whose work it
 // repairs, and has that task move on. A fault of it means not now.
-func (p PullTasks) Repair(tx *db.Tx, r repo.Ref, round pull.Round) (string, error) {
+func (p PullTasks) Repair(tx *db.Tx, r repo.Ref, round babysit.Round) (string, error) {
 	work, ok, err := task.Lock(tx, tx.Account, round.TaskID)
 	if err != nil {
 		return "", err
@@ -259,7 +261,7 @@ func (Signers) Asker(tx *db.Tx, taskID, host string) (label, login string, err e
 
 // Signers names the person who asked for a task, the one who decided about its
 // merge, and the agent.
-func (s Signers) Signers(tx *db.Tx, taskID, decidedBy string) (out pull.Signers, err error) {
+func (s Signers) Signers(tx *db.Tx, taskID, decidedBy string) (out merge.Signers, err error) {
 	t, ok, err := task.Get(tx, tx.Account, taskID)
 	if err != nil || !ok {
 		return out, err

@@ -214,7 +214,7 @@ func (ReviewModels) Brains(tx *db.Tx, taskIDs []string) (map[string]review.Seen,
 	return out, err
 }
 
-// OpenFindings describes findings for the agents that answer them. It is pull.Reviews.
+// OpenFindings describes findings for the agents that answer them. It is babysit.Reviews.
 type OpenFindings struct{}
 
 // Round describes the findings of a pull request of tx.Account that wait for an answer.

@@ -9,7 +9,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/ask"
-	"yardmaster/internal/domain/pull"
+	"yardmaster/internal/domain/pull/babysit"
 	"yardmaster/internal/domain/queue"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/domain/task"
@@ -109,7 +109,7 @@ func TestRepair(t *testing.T) {
 			var id string
 			w.write(func(tx *db.Tx) (err error) {
 				if web, _, err = repo.ByID(tx, "web"); err == nil {
-					id, err = w.Repair(tx, web, pull.Round{PRID: "pr", TaskID: taskID, Branch: "b", Title: "Repair it",
+					id, err = w.Repair(tx, web, babysit.Round{PRID: "pr", TaskID: taskID, Branch: "b", Title: "Repair it",
 						Problem: "It is red."})
 				}
 				return err
@@ -162,7 +162,7 @@ func TestRepairWaitsForRoom(t *testing.T) {
 		err := w.tryWrite(func(tx *db.Tx) error {
 			web, _, err := repo.ByID(tx, "web")
 			if err == nil {
-				_, err = w.Repair(tx, web, pull.Round{PRID: "pr", TaskID: "gone", Branch: "b", Title: "t"})
+				_, err = w.Repair(tx, web, babysit.Round{PRID: "pr", TaskID: "gone", Branch: "b", Title: "t"})
 			}
 			return err
 		})

@@ -140,7 +140,7 @@ func (s *Service) decideOther(tx *db.Tx, in decideIn, a record.Action, state str
 		if _, err := s.carryOutOther(tx, pr, a); err != nil {
 			return a, err
 		}
-		return a, s.move(tx, pr)
+		return a, s.Move(tx, pr)
 	}
 	if err := record.SkippedEvent.Record(tx, about, record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
 		return a, err
@@ -150,11 +150,11 @@ func (s *Service) decideOther(tx *db.Tx, in decideIn, a record.Action, state str
 			return a, err
 		}
 	}
-	return a, s.move(tx, pr)
+	return a, s.Move(tx, pr)
 }
 
 // notPushed ends the rounds of a pull request whose work a person did not want, or did not
-// look at in time.
+// Look at in time.
 func (s *Service) notPushed(tx *db.Tx, pr *record.Pull) error {
 	if pr.State != record.Open || pr.Repairing() || pr.Unwatched() {
 		return nil
@@ -237,18 +237,7 @@ func (s *Service) RoundPushed(tx *db.Tx, prID, taskID, branch, sha string) (bool
 	if _, err := s.ask(tx, pr, record.KindPush, d); err != nil {
 		return true, err
 	}
-	return true, s.move(tx, pr)
-}
-
-// apart has a round on the branch of a person work on a branch of its own, if the policy
-// has agents ask before they push.
-func (r *Round) apart(at repo.Ref, pr *record.Pull) {
-	if pr.AuthorKind == record.ByAgent || at.Policy.Pulls.Push != "ask" {
-		return
-	}
-	r.Branch, r.Start = "svc/round-"+id.New(), pr.HeadSHA
-	r.Problem += "\n\nThe branch that is checked out for you begins at the head of " + pr.HeadRef + ". Commit there: a person is asked before " +
-		"your commits get to " + pr.HeadRef + "."
+	return true, s.Move(tx, pr)
 }
 
 // actAtHost carries out what a person has said yes to.
@@ -330,7 +319,7 @@ func (h actor) Done(tx *db.Tx, c intent.Call[actArgs], _ string, failure error) 
 			return err
 		}
 	}
-	return h.s.move(tx, pr)
+	return h.s.Move(tx, pr)
 }
 
 // tidy has the branch of a round deleted that is not needed any more.
@@ -343,6 +332,6 @@ func (s *Service) tidy(ctx context.Context, d record.UntidyRow) error {
 		if err != nil {
 			return err
 		}
-		return s.dropBranch(tx, r, d.PRID, d.Details.V.Branch, d.Details.V.SHA)
+		return s.DropBranch(tx, r, d.PRID, d.Details.V.Branch, d.Details.V.SHA)
 	})
 }

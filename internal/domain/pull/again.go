@@ -27,10 +27,10 @@ func (s *Service) CheckAgain(tx *db.Tx, r repo.Ref, prID, sha string) error {
 	if err := s.Checks.Queue(tx, r, pr.ID, sha); err != nil {
 		return err
 	}
-	if err := s.setResults(tx, pr, record.Judgement{Own: record.ChecksPending, Host: pr.HostChecks}); err != nil {
+	if err := record.SetResults(tx, pr, record.Judgement{Own: record.ChecksPending, Host: pr.HostChecks}); err != nil {
 		return err
 	}
-	return s.move(tx, pr)
+	return s.Move(tx, pr)
 }
 
 // PolicyChanged begins or ends the watch of the open pull requests of people, has those
@@ -47,7 +47,7 @@ func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
 		}
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	if s.kept(r) && r.Enabled {
+	if s.Kept(r) && r.Enabled {
 		theirs, err := record.OfPeople.All(tx, tx.Account, r.ID)
 		if err != nil {
 			return err
@@ -82,18 +82,4 @@ func (s *Service) PolicyChanged(tx *db.Tx, r repo.Ref) error {
 		}
 	}
 	return nil
-}
-
-// stopWork ends the round of a locked pull request whose trouble has gone meanwhile: the round
-// has nothing to do, and is not charged.
-func (s *Service) stopWork(tx *db.Tx, pr *record.Pull) error {
-	if n := pr.Counter(pr.RoundOf); pr.RoundOf != "" && *n > 0 {
-		*n--
-	}
-	taskID := pr.BabysitTask
-	pr.EndRound(record.BabysitWatching)
-	if err := record.Save(tx, pr); err != nil || taskID == nil {
-		return err
-	}
-	return record.TaskUnneeded.Send(tx, *taskID)
 }

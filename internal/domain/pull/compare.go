@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/facts"
 	"yardmaster/internal/domain/pull/moves"
 	"yardmaster/internal/domain/pull/record"
 )
@@ -32,11 +33,12 @@ func (s *Service) Compare(tx *db.Tx) (out []Difference, err error) {
 		return nil, err
 	}
 	for _, prID := range ids {
-		m, _, err := s.look(tx, &record.Pull{ID: prID})
+		looked, _, err := s.Look(tx, &record.Pull{ID: prID})
 		if err != nil {
 			return nil, err
 		}
-		d := Difference{PRID: prID, Needs: m.Needs, Step: m.step, Facts: m.facts, Cannot: !moves.Valid(m.facts)}
+		m := moving{looked}
+		d := Difference{PRID: prID, Needs: m.Needs, Step: m.Step, Facts: m.Facts, Cannot: !moves.Valid(m.Facts)}
 		settled, err := m.settled(tx)
 		if err != nil {
 			return nil, err
@@ -51,21 +53,21 @@ func (s *Service) Compare(tx *db.Tx) (out []Difference, err error) {
 // settled tells whether a move would change nothing, or the next pass moves the pull request.
 func (m moving) settled(tx *db.Tx) (bool, error) {
 	switch {
-	case m.step.Do == moves.DoLook, m.MoveAt == record.MoveSoon:
+	case m.Step.Do == moves.DoLook, m.MoveAt == record.MoveSoon:
 		return true, nil
-	case m.step.Do == moves.DoPerson:
-		return m.Needs == m.step.Of, nil
+	case m.Step.Do == moves.DoPerson:
+		return m.Needs == m.Step.Of, nil
 	case m.Needs != "":
 		return false, nil
-	case isOrdered(m.step):
+	case facts.Ordered(m.Step):
 		_, open, err := record.OpenAction.Maybe(tx, m.ID)
 		return open, err
 	}
-	switch m.step.Do {
+	switch m.Step.Do {
 	case moves.DoAsk, moves.DoTakeOver, moves.DoStopWork, moves.DoCheck, moves.DoReview: // over at once, as the page says
 		return false, nil
 	case moves.DoClose:
-		return m.step.Of != moves.Cancelled, nil
+		return m.Step.Of != moves.Cancelled, nil
 	case moves.DoRepair:
 		return m.MoveAt > 0, nil
 	}

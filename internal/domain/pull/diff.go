@@ -69,26 +69,30 @@ type DiffHunk struct {
 }
 
 func (s *Service) diff(ctx context.Context, in diffIn) (Diff, error) {
-	var pr record.Pull
-	var r repo.Ref
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+	pr, r, err := s.read(ctx, in.ID)
+	if err != nil {
+		return Diff{}, err
+	}
+	if in.HeadSHA != "" && in.HeadSHA != pr.HeadSHA {
+		return Diff{}, movedTo(pr.HeadSHA)
+	}
+	return s.diffOf(ctx, r.HostRepo(), &pr, in.SinceSHA, unquoted(in.Path))
+}
+
+// read reads a pull request of the account of ctx, and its repository. It fails with fault.NotFound.
+func (s *Service) read(ctx context.Context, prID string) (pr record.Pull, r repo.Ref, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		var ok bool
-		if pr, ok, err = record.ByID.Maybe(tx, tx.Account, in.ID); err != nil {
+		if pr, ok, err = record.ByID.Maybe(tx, tx.Account, prID); err != nil {
 			return err
 		}
 		if !ok {
 			return fault.Missing("pull request")
 		}
-		if in.HeadSHA != "" && in.HeadSHA != pr.HeadSHA {
-			return movedTo(pr.HeadSHA)
-		}
 		r, _, err = repo.ByID(tx, pr.RepoID)
 		return err
 	})
-	if err != nil {
-		return Diff{}, err
-	}
-	return s.diffOf(ctx, r.HostRepo(), &pr, in.SinceSHA, unquoted(in.Path))
+	return pr, r, err
 }
 
 // unquoted is the path in git of a path in an answer.

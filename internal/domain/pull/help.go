@@ -33,17 +33,17 @@ func (s *Service) help(tx *db.Tx, m moving, before, needs string) error {
 	}
 	f := m.failing()
 	return record.RoundsSpent.Send(tx, record.Trouble{
-		PRID: m.ID, RepoID: m.RepoID, TaskID: m.TaskID, URL: s.address(m.Pull), Category: f.kind, Reason: f.why,
+		PRID: m.ID, RepoID: m.RepoID, TaskID: m.TaskID, URL: m.Address(s.BaseURL), Category: f.kind, Reason: f.why,
 		Title: fmt.Sprintf("Pull request #%d needs a person", m.Number),
-		Body:  fmt.Sprintf("%s\n%s\n\n%s.", m.Title, s.address(m.Pull), capital(f.why)),
+		Body:  fmt.Sprintf("%s\n%s\n\n%s.", m.Title, m.Address(s.BaseURL), capital(f.why)),
 	})
 }
 
 // failing is why a person has to look, where the step of a pull request says that one has to.
 func (m moving) failing() failing {
-	switch m.step.Of {
+	switch m.Step.Of {
 	case moves.NeedCheck, moves.NeedApproval, moves.NeedMachine:
-		return failing{m.step.Of, m.ChecksWhy}
+		return failing{m.Step.Of, m.ChecksWhy}
 	case moves.NeedRetry:
 		return failing{"push_rejected", "the code host did not carry out the merge"}
 	case moves.NeedPermission:
@@ -52,7 +52,7 @@ func (m moving) failing() failing {
 		return failing{"merge_conflict", "the branch " + m.BaseRef + " that it is to be merged into does not exist"}
 	}
 	f := m.trouble()
-	if m.step.Of == moves.NeedHands {
+	if m.Step.Of == moves.NeedHands {
 		f.why += ", and agents do not push to " + m.notOurs()
 	}
 	return f
@@ -63,7 +63,7 @@ func (m moving) notOurs() string {
 	switch {
 	case m.Fork:
 		return "a branch of another repository"
-	case m.OnDefault(m.repo):
+	case m.OnDefault(m.Repo):
 		return "the default branch"
 	}
 	return "branches of people, as the policy says"

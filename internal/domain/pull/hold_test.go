@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/proof/seed"
@@ -49,7 +50,7 @@ func TestOrdersWaitForChecks(t *testing.T) {
 		y.wantState(pr, record.Open) // it runs
 		y.checked(y.check[0], &one)
 		y.pass(sweep)
-		y.pass(longestWait)
+		y.pass(merge.LongestWait)
 		if got := y.wantState(pr, record.Open); got.Checks != record.ChecksFailed || got.Babysit.State != record.BabysitCI {
 			t.Errorf("it is %s and %s", got.Checks, got.Babysit.State)
 		}
@@ -111,7 +112,7 @@ func TestOrdersWaitForTheRepository(t *testing.T) {
 		order := y.pr(pr).PendingAction.ID
 		y.enable(false)
 		y.pass(0)
-		y.pass(longestWait)
+		y.pass(merge.LongestWait)
 		if got := y.row(pr); got.State != record.Open {
 			t.Errorf("it is %s", got.State)
 		}

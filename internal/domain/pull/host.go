@@ -12,36 +12,24 @@ import (
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
-	"yardmaster/internal/observe"
 )
 
 // The kinds of intents that pull requests put, and their arguments.
 var (
-	openAtHost   = intent.Declare[openArgs, codehost.Pull]("pull.open", false)
-	closeAtHost  = intent.Declare[closeArgs, codehost.Pull]("pull.close", false)
-	deleteAtHost = intent.Declare[deleteArgs, string]("pull.delete_branch", false)
+	openAtHost  = intent.Declare[openArgs, codehost.Pull]("pull.open", false)
+	closeAtHost = intent.Declare[closeArgs, codehost.Pull]("pull.close", false)
 )
 
 type (
 	openArgs  struct{ Title, Body, Head, Base, HeadSHA string }
 	closeArgs struct{ Number int64 }
-
-	deleteArgs struct{ Branch, SHA string }
 )
-
-// kept tells whether the host of a repository keeps pull requests: then an intent opens
-// and closes them there. At another host the rows here are all there is of them.
-func (s *Service) kept(r repo.Ref) bool {
-	forge, err := s.Hosts.Forge(r.HostRepo())
-	return err == nil && forge.Can(codehost.KeepPulls)
-}
 
 // carryOut has intents about pull requests carried out.
 func (s *Service) carryOut(intents *intent.Service) {
 	openAtHost.Handle(intents, opener{s})
 	closeAtHost.Handle(intents, closer{})
 	actAtHost.Handle(intents, actor{s})
-	deleteAtHost.Handle(intents, dropper{s})
 }
 
 // opener opens pull requests at their hosts.
@@ -81,44 +69,6 @@ func (closer) Do(ctx context.Context, f codehost.Forge, c intent.Call[closeArgs]
 
 // Done implements intent.Handler.
 func (closer) Done(*db.Tx, intent.Call[closeArgs], codehost.Pull, error) error { return nil }
-
-// dropBranch has a branch deleted whose head has been merged, or is not needed any more.
-func (s *Service) dropBranch(tx *db.Tx, r repo.Ref, prID, branch, sha string) error {
-	_, err := deleteAtHost.Put(tx, intent.Want[deleteArgs]{
-		Repo: r, Object: prID + "/branch", Rank: intent.ForRuns, Args: deleteArgs{Branch: branch, SHA: sha},
-	})
-	return err
-}
-
-// dropper deletes branches.
-type dropper struct{ s *Service }
-
-// Still implements intent.Handler. A branch that is the base of other open pull requests stays:
-// hosts close those, or give them another base.
-func (dropper) Still(tx *db.Tx, c intent.Call[deleteArgs]) (bool, error) {
-	based, err := record.IsBase.One(tx, tx.Account, c.Repo.ID, c.Args.Branch)
-	return !based, err
-}
-
-// Do implements intent.Handler. A branch that has moved or is gone stays as it is. A host that
-// does not allow it is not asked again.
-func (h dropper) Do(ctx context.Context, _ codehost.Forge, c intent.Call[deleteArgs]) (string, error) {
-	host, err := h.s.Hosts.Of(c.Repo.HostRepo())
-	if err == nil {
-		err = host.DeleteBranch(ctx, c.Repo.HostRepo(), c.Args.Branch, c.Args.SHA)
-	}
-	if _, forbidden := errors.AsType[*codehost.ForbiddenError](err); forbidden {
-		observe.Complain(ctx, h.s.Logger, "delete the branch "+c.Args.Branch, err)
-		return "", nil
-	}
-	if errors.Is(err, codehost.ErrNotFound) || errors.Is(err, codehost.ErrHeadMoved) {
-		return "", nil
-	}
-	return "", err
-}
-
-// Done implements intent.Handler.
-func (dropper) Done(*db.Tx, intent.Call[deleteArgs], string, error) error { return nil }
 
 // opening stores a pull request that its host is yet to open.
 func (s *Service) opening(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err error) {
@@ -176,7 +126,7 @@ func (s *Service) opened(tx *db.Tx, c intent.Call[openArgs], at codehost.Pull, f
 	if at.HeadSHA != "" && at.HeadSHA != pr.HeadSHA {
 		return s.moveHead(tx, c.Repo, pr, at.HeadSHA)
 	}
-	return s.check(tx, c.Repo, pr)
+	return s.Check(tx, c.Repo, pr)
 }
 
 // refusedWhy is the reason for which a pull request was closed that its host did not
@@ -190,7 +140,7 @@ func refusedWhy(err error) string {
 
 // closeThere closes a pull request at its host, if that keeps pull requests.
 func (s *Service) closeThere(tx *db.Tx, r repo.Ref, pr *record.Pull) error {
-	if !s.kept(r) || pr.Number <= 0 {
+	if !s.Kept(r) || pr.Number <= 0 {
 		return nil
 	}
 	_, err := closeAtHost.Put(tx, intent.Want[closeArgs]{
@@ -221,16 +171,16 @@ func (s *Service) rewatch(tx *db.Tx, r repo.Ref, pr *record.Pull) error {
 		if err := record.Save(tx, pr); err != nil {
 			return err
 		}
-		return s.move(tx, pr)
+		return s.Move(tx, pr)
 	case !wanted && (pr.Babysit == record.BabysitWatching || pr.Babysit == record.BabysitSpent):
 		pr.EndRound(record.BabysitOff)
 		if err := record.Save(tx, pr); err != nil {
 			return err
 		}
-		if err := s.unask(tx, pr); err != nil {
+		if err := s.Unask(tx, pr); err != nil {
 			return err
 		}
-		return s.move(tx, pr)
+		return s.Move(tx, pr)
 	}
 	return nil
 }
@@ -242,7 +192,7 @@ func (s *Service) mergedThere(tx *db.Tx, pr *record.Pull, p codehost.Pull, who s
 	if err != nil {
 		return err
 	}
-	if queued, err := s.mergedInQueue(tx, pr, a, p); err != nil || queued || open && a.State == record.ActionApproved && a.Called {
+	if queued, err := s.MergedInQueue(tx, pr, a, p); err != nil || queued || open && a.State == record.ActionApproved && a.Called {
 		return err
 	}
 	if p.MergedBy != nil {
@@ -251,7 +201,7 @@ func (s *Service) mergedThere(tx *db.Tx, pr *record.Pull, p codehost.Pull, who s
 	if p.HeadSHA != "" {
 		pr.HeadSHA = p.HeadSHA
 	}
-	return s.mergedByHand(tx, pr, p.MergeSHA, who)
+	return s.MergedByHand(tx, pr, p.MergeSHA, who)
 }
 
 // retarget records that somebody gave a pull request another base: what was asked about
@@ -262,7 +212,7 @@ func (s *Service) retarget(tx *db.Tx, pr *record.Pull, base string) error {
 	if err := record.Save(tx, pr); err != nil {
 		return err
 	}
-	if err := s.endQuestions(tx, pr); err != nil {
+	if err := s.EndQuestions(tx, pr); err != nil {
 		return err
 	}
 	if _, err := record.OtherBase.Exec(tx, pr.ID); err != nil {
@@ -301,14 +251,6 @@ func ByNumber(tx *db.Tx, repoID string, number int64) (prID string, ok bool, err
 
 // OfPull is the address of the page of a pull request here.
 func (s *Service) OfPull(prID string) string { return s.url(prID) }
-
-// address is where people find a pull request.
-func (s *Service) address(r *record.Pull) string {
-	if r.HostURL != "" {
-		return r.HostURL
-	}
-	return s.url(r.ID)
-}
 
 // HostPrefix begins the labels of people at code hosts.
 const HostPrefix = codehost.Label + ":"

@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due/duetest"
+	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 )
@@ -314,7 +315,7 @@ func TestHostHoldsTheMerge(t *testing.T) {
 		y.checkedThere(sha, record.ChecksPassed)
 		k.merge = &codehost.BusyError{After: time.Minute, Limit: true}
 		y.approve(prID, sha)
-		for range 2 * maxTries {
+		for range 2 * merge.MaxTries {
 			y.pass(time.Minute)
 		}
 		if pr := y.row(prID); pr.Needs != "" {
@@ -328,8 +329,8 @@ func TestHostHoldsTheMerge(t *testing.T) {
 			t.Errorf("it waits %+v", waits())
 		}
 		k.merge = &codehost.BlockedError{Missing: []string{"2 reviews"}}
-		for range 2 * maxTries {
-			y.pass(longestWait)
+		for range 2 * merge.MaxTries {
+			y.pass(merge.LongestWait)
 		}
 		if len(waits()) != 0 {
 			t.Errorf("it still waits %+v", waits())
@@ -349,21 +350,22 @@ func TestMergeWaitsForAGrant(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		k := y.keep()
-		var lacks []Refusal
-		Ungranted.On(y.DB, func(tx *db.Tx, r Refusal) error {
+		var lacks []merge.Refusal
+		merge.Ungranted.On(y.DB, func(tx *db.Tx, r merge.Refusal) error {
 			tx.AfterCommit(func() { lacks = append(lacks, r) })
 			return nil
 		})
 		prID, sha := k.open1()
 		k.merge = &codehost.ForbiddenError{Permission: "contents: write", Asked: true}
 		y.approve(prID, sha)
-		for range 2 * maxTries {
-			y.pass(longestWait)
+		for range 2 * merge.MaxTries {
+			y.pass(merge.LongestWait)
 		}
 		if a := y.action(prID); a.State != record.ActionApproved || a.RetryAt == nil || !strings.Contains(*a.Error, "contents: write") {
 			t.Errorf("it waits as %+v", a)
 		}
-		if pr := y.row(prID); pr.Needs != "" || len(lacks) == 0 || lacks[0] != (Refusal{y.repo, "contents: write"}) {
+		want := merge.Refusal{RepoID: y.repo, Permission: "contents: write"}
+		if pr := y.row(prID); pr.Needs != "" || len(lacks) == 0 || lacks[0] != want {
 			t.Errorf("it needs %q, told %+v", pr.Needs, lacks)
 		}
 		k.merge = nil

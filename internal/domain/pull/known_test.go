@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/facts"
 	"yardmaster/internal/domain/pull/moves"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
@@ -43,7 +44,7 @@ func (y *yard) known(prID string) (f moves.Facts) {
 		if err != nil {
 			return err
 		}
-		f, err = y.factsOf(tx, r, &pr)
+		f, err = y.FactsOf(tx, r, &pr)
 		return err
 	})
 	return f
@@ -279,7 +280,7 @@ func TestRulesOf(t *testing.T) {
 			Mode: moves.ModeNever, Reviewer: moves.ReviewUnasked, OnCancel: moves.CancelCloses, Pushes: moves.PushesNever},
 	} {
 		p, msgs := repo.ParsePolicy([]byte(yml))
-		if got := rulesOf(repo.Ref{Policy: p}); msgs != nil || got != want {
+		if got := facts.Rules(repo.Ref{Policy: p}); msgs != nil || got != want {
 			t.Errorf("%s: %+v %v, want %+v", yml, got, msgs, want)
 		}
 	}

@@ -7,7 +7,9 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
+	"yardmaster/internal/domain/pull/trial"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/policy"
@@ -99,7 +101,7 @@ func (s *Service) reopenRow(tx *db.Tx, r repo.Ref, pr *record.Pull, sha, by stri
 	if err := record.Save(tx, pr); err != nil {
 		return err
 	}
-	if err := s.endQuestions(tx, pr); err != nil {
+	if err := s.EndQuestions(tx, pr); err != nil {
 		return err
 	}
 	data := record.ReopenedData{By: by, HeadSHA: sha, Number: pr.Number}
@@ -130,7 +132,7 @@ func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
 	if err := record.Save(tx, pr); err != nil {
 		return err
 	}
-	if err := endCarry(tx, pr); err != nil {
+	if err := merge.EndCarry(tx, pr); err != nil {
 		return err
 	}
 	a, asked, err := record.OpenAction.Maybe(tx, pr.ID)
@@ -143,7 +145,7 @@ func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
 			return err
 		}
 		if n > 0 {
-			s.orderEnded(tx, a)
+			s.OrderEnded(tx, a)
 			err := record.StaleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID},
 				record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
 			if err != nil {
@@ -152,7 +154,7 @@ func (s *Service) Abandon(tx *db.Tx, prID, taskID string) error {
 		}
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	if err := s.move(tx, pr); err != nil {
+	if err := s.Move(tx, pr); err != nil {
 		return err
 	}
 	if pr.State != record.Open {
@@ -171,7 +173,7 @@ func (s *Service) close(tx *db.Tx, pr *record.Pull, why, by string) error {
 	if err := record.Save(tx, pr); err != nil {
 		return err
 	}
-	if err := errors.Join(s.endQuestions(tx, pr), endCarry(tx, pr)); err != nil {
+	if err := errors.Join(s.EndQuestions(tx, pr), merge.EndCarry(tx, pr)); err != nil {
 		return err
 	}
 	if why != record.ClosedAtHost && why != record.ClosedAsked {
@@ -208,139 +210,6 @@ func (s *Service) over(tx *db.Tx, pr *record.Pull, note string) error {
 	return record.SeenTo.Send(tx, record.Note{PRID: pr.ID, Text: note})
 }
 
-// mergedByHand records that a push brought the head of a pull request into its
-// base.
-func (s *Service) mergedByHand(tx *db.Tx, pr *record.Pull, mergeSHA, by string) error {
-	if pr.State != record.Open { // the answer to our own merge has told of it before
-		return nil
-	}
-	pr.EndMerged(record.Made{SHA: mergeSHA}, &by, tx.Now)
-	if err := record.Save(tx, pr); err != nil {
-		return err
-	}
-	if err := s.endQuestions(tx, pr); err != nil {
-		return err
-	}
-	return s.announceMerge(tx, pr, pr.HeadSHA, mergeSHA, &by)
-}
-
-// announceMerge records the event of a merge, and moves on the task of the pull request
-// and the work that was begun on top of it. by is the label of the actor who merged.
-func (s *Service) announceMerge(tx *db.Tx, pr *record.Pull, headSHA, mergeSHA string, by *string) error {
-	var plan *string
-	if pr.TaskID != nil {
-		var err error
-		if plan, _, err = record.PlanOf.Maybe(tx, tx.Account, *pr.TaskID); err != nil {
-			return err
-		}
-	}
-	err := record.MergedEvent.Record(tx, event.Subject{ID: pr.ID, RepoID: pr.RepoID}, record.MergedData{
-		HeadSHA: headSHA, MergeSHA: mergeSHA, MergedAt: tx.Now.UTC(), MergedBy: by, Number: pr.Number, PlanID: plan, PRID: pr.ID,
-		Repo: pr.Owner + "/" + pr.Name, TaskID: pr.TaskID, URL: s.url(pr.ID),
-	})
-	if err != nil {
-		return err
-	}
-	if _, err := record.LookAtAll.Exec(tx, record.LookAtAllArgs{RepoID: pr.RepoID, BaseRef: pr.BaseRef, PushedBy: by}); err != nil {
-		return err
-	}
-	if err := s.over(tx, pr, "The pull request was merged."); err != nil || pr.TaskID == nil {
-		return err
-	}
-	above, err := record.OrdersAbove.All(tx, *pr.TaskID)
-	if err != nil {
-		return err
-	}
-	for _, actionID := range above {
-		s.orders.Hurry(tx, actionID)
-	}
-	if err := s.BelowMoved(tx, *pr.TaskID); err != nil {
-		return err
-	}
-	return record.TaskMerged.Send(tx, record.Progress{TaskID: *pr.TaskID, PRID: pr.ID})
-}
-
-// BelowMoved has the next pass move those pull requests on whose work was begun on that of a
-// task of tx.Account.
-func (s *Service) BelowMoved(tx *db.Tx, taskID string) error {
-	n, err := record.MoveAbove.Exec(tx, taskID)
-	if n > 0 {
-		s.Hub.Notify(tx, event.PullTopic)
-	}
-	return err
-}
-
-// headOf is the commit of the branch of a pull request. The branch of a fork is in another
-// repository: its host tells of a new head.
-func headOf(ctx context.Context, host codehost.Host, r codehost.Repo, d record.FactsRow) (string, error) {
-	if !codehost.ValidBranch(d.HeadRef) {
-		return d.HeadSHA, nil
-	}
-	return host.Head(ctx, r, d.HeadRef)
-}
-
-var errNoRepo = errors.New("the repository has no commit at the code host")
-
-func (s *Service) factsAt(ctx context.Context, at repo.Ref, d record.FactsRow) (f record.InGit, err error) {
-	r := at.HostRepo()
-	host, err := s.Hosts.Of(r)
-	if err != nil {
-		return f, err
-	}
-	if info, err := host.Info(ctx, r); err != nil || info.Empty {
-		return f, errors.Join(errNoRepo, err) // a lost repository gives no facts
-	}
-	switch head, err := headOf(ctx, host, r, d); {
-	case errors.Is(err, codehost.ErrNotFound):
-		f.Gone = true
-	case err != nil:
-		return f, err
-	case head != d.HeadSHA:
-		f.Head = head
-		return f, nil
-	}
-	f.Mergeable = "unknown"
-	if f.Merge, err = host.Landed(ctx, r, d.BaseRef, d.HeadSHA); err != nil {
-		return f, err
-	}
-	if f.Merge != "" {
-		had, err := host.Landed(ctx, r, d.BaseSHA, d.HeadSHA)
-		if errors.Is(err, codehost.ErrNotFound) {
-			err = nil // the old commit of the base is gone: the base was force-pushed
-		}
-		f.Empty = had != ""
-		return f, err
-	}
-	c, err := host.Compare(ctx, r, d.BaseRef, d.HeadSHA)
-	if err != nil {
-		return f, err
-	}
-	f.Base, f.Patch, f.Mergeable = c.BaseSHA, c.PatchID, "conflict"
-	f.Change, f.MergeBase, f.MergeBases, f.Paths = c.Change, c.MergeBase, c.MergeBases, c.Paths
-	f.Added, f.Deleted = c.Added, c.Deleted
-	if c.MergeBase != "" {
-		found, err := host.Unwanted(ctx, r, c.MergeBase, c.HeadSHA)
-		if err != nil {
-			return f, err
-		}
-		f.Unwanted = unwanted(found)
-	}
-	if d.Carry == record.CarryLook {
-		if f.LastPush, err = lastPush(ctx, s.Hosts, r, d.BaseRef); err != nil {
-			return f, err
-		}
-	}
-	o, _, err := s.tried(ctx, at, record.Attempt{BaseRef: d.BaseRef, Head: d.HeadSHA, StartSHA: d.StartSHA, Had: d.Had.V})
-	if err != nil {
-		return f, err
-	}
-	if !o.Conflict {
-		f.Mergeable = "clean"
-	}
-	f.Base, f.Would, f.Had = o.BaseSHA, would(at, o), had(o)
-	return f, nil
-}
-
 // readFacts asks the code host about a pull request whose head or base may have moved
 // since the last question, and records the answer.
 func (s *Service) readFacts(ctx context.Context, d record.FactsRow) error {
@@ -352,8 +221,8 @@ func (s *Service) readFacts(ctx context.Context, d record.FactsRow) error {
 	if err != nil {
 		return err
 	}
-	f, err := s.factsAt(ctx, r, d)
-	unknown := err != nil && errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, errNoRepo) // the host has no such base or head
+	f, err := s.FactsAt(ctx, r, d)
+	unknown := err != nil && errors.Is(err, codehost.ErrNotFound) && !errors.Is(err, trial.ErrNoRepo) // the host has no such base or head
 	if _, refused := errors.AsType[*codehost.ForbiddenError](err); refused && !unknown {
 		return errors.Join(err, s.notRead(ctx, d))
 	}
@@ -368,7 +237,7 @@ func (s *Service) readFacts(ctx context.Context, d record.FactsRow) error {
 		if f.Head != "" {
 			return s.moveHead(tx, r, pr, f.Head)
 		}
-		if begun, err := s.mergeBegun(tx, pr); err != nil || begun && (f.Merge != "" || f.Gone) {
+		if begun, err := s.MergeBegun(tx, pr); err != nil || begun && (f.Merge != "" || f.Gone) {
 			return err // its end marks the pull request again
 		}
 		conflicted := pr.Mergeable == "conflict"
@@ -386,7 +255,7 @@ func (s *Service) readFacts(ctx context.Context, d record.FactsRow) error {
 		}
 		switch {
 		case f.Merge != "" && !f.Empty:
-			return s.mergedByHand(tx, pr, f.Merge, who)
+			return s.MergedByHand(tx, pr, f.Merge, who)
 		case f.Merge != "":
 			return s.close(tx, pr, record.ClosedEmpty, who)
 		case f.Gone:
@@ -395,10 +264,10 @@ func (s *Service) readFacts(ctx context.Context, d record.FactsRow) error {
 		if err := s.headKnown(tx, r, pr, f); err != nil {
 			return err
 		}
-		if err := s.judgeCarry(tx, r, pr, f, d.PushedBy); err != nil {
+		if err := s.JudgeCarry(tx, r, pr, f, d.PushedBy); err != nil {
 			return err
 		}
-		if err := s.move(tx, pr); err != nil {
+		if err := s.Move(tx, pr); err != nil {
 			return err
 		}
 		if unknown || f.Mergeable != "conflict" || conflicted || pr.AbandonedAt != nil {
@@ -424,7 +293,7 @@ func (s *Service) notRead(ctx context.Context, d record.FactsRow) error {
 		if err := record.Save(tx, pr); err != nil {
 			return err
 		}
-		return s.move(tx, pr)
+		return s.Move(tx, pr)
 	})
 }
 

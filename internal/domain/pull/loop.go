@@ -11,7 +11,7 @@ import (
 	"yardmaster/internal/observe"
 )
 
-// sweep is the interval of the loop, and of looks at orders that wait for something else.
+// sweep is the interval of the loop.
 const sweep = 10 * time.Second
 
 // Loop calls Pass until ctx ends: after changes, and at each interval of sweep. A failure is
@@ -26,7 +26,7 @@ func (s *Service) Loop(ctx context.Context) error {
 func (s *Service) Pass(ctx context.Context) {
 	each(ctx, s, "read the facts of a pull request", all(record.FactsDue), s.readFacts)
 	each(ctx, s, "stop a check or round", all(record.IdleTasks), s.stopTask)
-	each(ctx, s, "look at a head", all(record.Unlooked), s.lookAtHead)
+	each(ctx, s, "look at a head", all(record.Unlooked), s.LookAtHead)
 	each(ctx, s, "move a pull request on", func(tx *db.Tx) ([]record.Found, error) { return record.ToMove.All(tx, tx.Micros()) }, s.moveDue)
 	each(ctx, s, "drop the branch of a round", all(record.Untidy), s.tidy)
 	each(ctx, s, "end a question", func(tx *db.Tx) ([]record.DueRow, error) { return record.Lapsed.All(tx, tx.Micros()) }, s.lapse)
@@ -62,7 +62,7 @@ func (s *Service) lapse(ctx context.Context, e record.DueRow) error {
 		if err != nil || !ok {
 			return err
 		}
-		if ended, err := s.expired(tx, pr, e.ID, e.HeadSHA); err != nil || !ended {
+		if ended, err := s.Expired(tx, pr, e.ID, e.HeadSHA); err != nil || !ended {
 			return err
 		}
 		if e.Kind == record.KindPush {
@@ -70,7 +70,7 @@ func (s *Service) lapse(ctx context.Context, e record.DueRow) error {
 				return err
 			}
 		}
-		return s.move(tx, pr)
+		return s.Move(tx, pr)
 	})
 }
 
@@ -81,6 +81,6 @@ func (s *Service) moveDue(ctx context.Context, d record.Found) error {
 		if err != nil || !ok {
 			return err
 		}
-		return s.move(tx, pr)
+		return s.Move(tx, pr)
 	})
 }

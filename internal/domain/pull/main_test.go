@@ -22,6 +22,8 @@ import (
 	"yardmaster/internal/db/due/duetest"
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/pull/babysit"
+	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -56,17 +58,17 @@ type yard struct {
 	repo     string     // id of acme/web
 	mu       sync.Mutex // guards told
 	told     map[string]string
-	check    []string  // the tasks of checks, oldest first
-	round    []Round   // the rounds begun, oldest first; the task of the nth is round-n
-	full     bool      // the queue takes no round
-	asked    []string  // categories of the escalations
-	resolved []string  // notes with which the escalations were resolved
-	stopped  []string  // tasks that were to be stopped
-	findings string    // of reviews
-	posting  time.Time // since when a review is being posted; the zero Time: none is
-	gone     bool      // tasks have gone on without their closed pull requests
-	below    string    // the dropped task on whose work all others were begun
-	lent     bool      // a lent box has had a hand in everything
+	check    []string        // the tasks of checks, oldest first
+	round    []babysit.Round // the rounds begun, oldest first; the task of the nth is round-n
+	full     bool            // the queue takes no round
+	asked    []string        // categories of the escalations
+	resolved []string        // notes with which the escalations were resolved
+	stopped  []string        // tasks that were to be stopped
+	findings string          // of reviews
+	posting  time.Time       // since when a review is being posted; the zero Time: none is
+	gone     bool            // tasks have gone on without their closed pull requests
+	below    string          // the dropped task on whose work all others were begun
+	lent     bool            // a lent box has had a hand in everything
 	ci       *ci.Service
 	queue    func(*db.Tx) (checkTask string, err error)
 	http     http.Handler
@@ -149,7 +151,7 @@ func (y tasks) Check(tx *db.Tx, _ repo.Ref, _, _ string) (string, error) { retur
 
 func (tasks) Stop(*db.Tx, string) error { return nil }
 
-func (y tasks) Repair(_ *db.Tx, _ repo.Ref, r Round) (string, error) {
+func (y tasks) Repair(_ *db.Tx, _ repo.Ref, r babysit.Round) (string, error) {
 	if y.full {
 		return "", fault.New(fault.RateLimited, "queue-full", "Full.")
 	}
@@ -168,20 +170,20 @@ func (y tasks) Unmerged(*db.Tx, string) (string, bool, error) { return y.below, 
 // checks are the real checks, although their tasks are no rows.
 type checks struct{ *ci.Service }
 
-func (checks) Of(tx *db.Tx, prID, sha string) (Check, bool, error) {
+func (checks) Of(tx *db.Tx, prID, sha string) (record.Check, bool, error) {
 	r, ok, err := ci.Of(tx, prID, sha)
-	return Check(r), ok, err
+	return record.Check(r), ok, err
 }
 
-func (checks) AtHost(tx *db.Tx, repoID, sha string) (HostFailure, bool, error) {
+func (checks) AtHost(tx *db.Tx, repoID, sha string) (babysit.HostFailure, bool, error) {
 	f, ok, err := ci.AtHost(tx, repoID, sha)
-	return HostFailure(f), ok, err
+	return babysit.HostFailure(f), ok, err
 }
 
 // checkPulls implements ci.Pulls.
 type checkPulls struct{}
 
-func (checkPulls) Page(prID string) string { return PageAt("", prID) }
+func (checkPulls) Page(prID string) string { return record.PageAt("", prID) }
 
 func (checkPulls) LookedAfter(tx *db.Tx, prID, sha string) (bool, error) {
 	return LookedAfter(tx, prID, sha)
@@ -203,8 +205,8 @@ type line struct {
 	seen     []bool          // whether the host had the head
 }
 
-func (l *line) Admit(_ *db.Tx, _ repo.Ref, m QueueItem, base string, _ bool) (Turn, error) {
-	return Turn{Go: !l.on || m.Fork || l.goes[m.ActionID], BaseSHA: base}, nil
+func (l *line) Admit(_ *db.Tx, _ repo.Ref, m merge.QueueItem, base string, _ bool) (merge.Turn, error) {
+	return merge.Turn{Go: !l.on || m.Fork || l.goes[m.ActionID], BaseSHA: base}, nil
 }
 
 func (l *line) Merged(tx *db.Tx, _, action, _ string) error {
@@ -230,11 +232,11 @@ func (l *line) Failure(*db.Tx, string, string) (string, string, bool, error) {
 
 func (*line) Refusals(*db.Tx, string, string) (int64, error) { return 1, nil }
 
-func (l *line) Places(_ *db.Tx, ids []string) (map[string]QueuePlace, error) {
-	out := map[string]QueuePlace{}
+func (l *line) Places(_ *db.Tx, ids []string) (map[string]record.QueuePlace, error) {
+	out := map[string]record.QueuePlace{}
 	for _, prID := range ids {
 		if l.on {
-			out[prID] = QueuePlace{Queue: "own", State: "waiting", Position: 1}
+			out[prID] = record.QueuePlace{Queue: "own", State: "waiting", Position: 1}
 		}
 	}
 	return out, nil
@@ -252,7 +254,7 @@ func (y reviews) Posting(*db.Tx, string, string) (time.Time, bool, error) {
 // nobody implements People without a name.
 type nobody struct{}
 
-func (nobody) Signers(*db.Tx, string, string) (Signers, error) { return Signers{}, nil }
+func (nobody) Signers(*db.Tx, string, string) (merge.Signers, error) { return merge.Signers{}, nil }
 
 func (nobody) At(_ *db.Tx, _ string, who codehost.User) (Known, error) {
 	if label, ok := strings.CutPrefix(who.ID, "known-"); ok {

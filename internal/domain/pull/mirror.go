@@ -46,7 +46,7 @@ func (s *Service) HostChanged(ctx context.Context, r repo.Ref, e codehost.PullCh
 		told, err = s.hostChanged(ctx, r, e, told)
 	}
 	if err == nil && e.Pull.Merged {
-		return s.compareQueued(ctx, r, e.Pull)
+		return s.CompareQueued(ctx, r, e.Pull)
 	}
 	return err
 }
@@ -141,7 +141,7 @@ func (s *Service) add(tx *db.Tx, r repo.Ref, p codehost.Pull) error {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	return s.check(tx, r, pr)
+	return s.Check(tx, r, pr)
 }
 
 // headRef is the branch of a pull request; that of a fork is the ref which the host
@@ -189,5 +189,5 @@ func (s *Service) mirror(tx *db.Tx, r repo.Ref, pr *record.Pull, e codehost.Pull
 	if err := s.rewatch(tx, r, pr); err != nil {
 		return err
 	}
-	return s.move(tx, pr)
+	return s.Move(tx, pr)
 }

@@ -2,14 +2,12 @@ package pull
 
 import (
 	"context"
-	"errors"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/babysit"
 	"yardmaster/internal/domain/pull/record"
-	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
-	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
 )
 
@@ -26,33 +24,6 @@ func NeedsOf(tx *db.Tx, prIDs []string) (map[string]record.Need, error) {
 		}
 	}
 	return out, err
-}
-
-// order orders the merge of a head.
-func (s *Service) order(tx *db.Tx, pr *record.Pull, by string) error {
-	actionID := id.New()
-	n, err := record.InsertAction.Exec(tx, record.InsertActionArgs{
-		ID: actionID, AccountID: tx.Account, PRID: pr.ID, Kind: "merge", HeadSHA: pr.HeadSHA, State: record.ActionApproved,
-		DecidedBy: &by, RequestedAt: tx.Micros(), DecidedAt: &tx.Now, ExpiresAt: db.Micros(tx.Now.Add(record.AskFor)),
-		Protected: nil,
-	})
-	if err != nil || n == 0 {
-		return err // there is an action for the head already
-	}
-	if err := notCarried(tx, pr); err != nil {
-		return err
-	}
-	about := event.Subject{ID: actionID, RepoID: pr.RepoID}
-	if by == record.ByPolicy {
-		err = record.AskedEvent.Record(tx, about, record.AskedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID})
-	} else { // without a question before
-		err = record.ApprovedEvent.Record(tx, about, record.ApprovedData{HeadSHA: pr.HeadSHA, Kind: "merge", PRID: pr.ID})
-	}
-	if err == nil {
-		err = errors.Join(s.settle(tx, pr, by), s.grace(tx, pr, &record.Action{ID: actionID}, by))
-	}
-	s.Hub.Notify(tx, event.PullTopic)
-	return err
 }
 
 // atHead locks an open pull request for a decision about a head. It fails with
@@ -90,7 +61,7 @@ func atGreenHead(tx *db.Tx, prID, headSHA string) (*record.Pull, error) {
 	if pr.AbandonedAt == nil {
 		return pr, nil
 	}
-	return pr, adopt(tx, pr)
+	return pr, babysit.Adopt(tx, pr)
 }
 
 // decide answers the question about a head. It fails with head_moved if the head of the
@@ -130,34 +101,13 @@ func (in decideIn) means(a record.Action, state string) error {
 		With("action_id", a.ID).With("question", a.Wire().Question)
 }
 
-// answer records the answer to an open question.
+// answer records the answer of the actor of tx to an open question.
 func (s *Service) answer(tx *db.Tx, pr *record.Pull, a record.Action, state string) (record.Action, error) {
-	return s.answerAs(tx, pr, a, state, policy.From(tx.Context()).Label())
-}
-
-// answerAs is answer for the actor with a label.
-func (s *Service) answerAs(tx *db.Tx, pr *record.Pull, a record.Action, state, by string) (record.Action, error) {
-	if _, err := record.DecideAction.Exec(tx, record.DecideActionArgs{ID: a.ID, State: state, DecidedBy: by,
-		DecidedAt: tx.Micros()}); err != nil {
-		return record.Action{}, err
-	}
-	a.State, a.DecidedBy, a.DecidedAt = state, &by, &tx.Now
-	about := event.Subject{ID: a.ID, RepoID: pr.RepoID}
-	if state == record.ActionApproved {
-		if err := record.ApprovedEvent.Record(tx, about, record.ApprovedData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
-			return a, err
-		}
-		if err := errors.Join(s.settle(tx, pr, by), s.grace(tx, pr, &a, by)); err != nil {
-			return a, err
-		}
-		s.Hub.Notify(tx, event.PullTopic)
-		return a, s.move(tx, pr)
-	}
-	if err := record.SkippedEvent.Record(tx, about, record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID}); err != nil {
+	a, err := s.Answer(tx, pr, a, state, policy.From(tx.Context()).Label())
+	if err != nil {
 		return a, err
 	}
-	s.Hub.Notify(tx, event.PullTopic)
-	return a, s.move(tx, pr)
+	return a, s.Move(tx, pr)
 }
 
 type decideIn struct {
@@ -191,7 +141,7 @@ func (s *Service) askAgain(ctx context.Context, in decideIn) (Decision, error) {
 		if a, open, err := record.OpenAction.Maybe(tx, pr.ID); err != nil || open && tx.Now.Before(a.ExpiresAt) {
 			return a, err
 		} else if open {
-			if _, err := s.expired(tx, pr, a.ID, a.HeadSHA); err != nil {
+			if _, err := s.Expired(tx, pr, a.ID, a.HeadSHA); err != nil {
 				return a, err
 			}
 		}
@@ -199,23 +149,14 @@ func (s *Service) askAgain(ctx context.Context, in decideIn) (Decision, error) {
 		if err := record.Save(tx, pr); err != nil {
 			return record.Action{}, err
 		}
-		if err := s.question(tx, pr, nil); err != nil {
+		if err := s.Question(tx, pr, nil); err != nil {
 			return record.Action{}, err
 		}
-		if err := s.move(tx, pr); err != nil {
+		if err := s.Move(tx, pr); err != nil {
 			return record.Action{}, err
 		}
 		return record.OpenAction.One(tx, pr.ID)
 	})
-}
-
-// expired ends a question that was not answered in time; false if it has ended already.
-func (s *Service) expired(tx *db.Tx, pr *record.Pull, actionID, headSHA string) (bool, error) {
-	if n, err := record.EndExpired.Exec(tx, actionID, tx.Micros()); err != nil || n == 0 {
-		return false, err
-	}
-	return true, record.ExpiredEvent.Record(tx, event.Subject{ID: actionID, RepoID: pr.RepoID},
-		record.QuestionData{HeadSHA: headSHA, PRID: pr.ID})
 }
 
 // merge orders the merge of a head, with or without an open question. Before the merge, a
@@ -235,14 +176,14 @@ func (s *Service) merge(ctx context.Context, in decideIn) (Decision, error) {
 			}
 			return s.answer(tx, pr, a, record.ActionApproved)
 		case open:
-			if _, err := s.expired(tx, pr, a.ID, a.HeadSHA); err != nil {
+			if _, err := s.Expired(tx, pr, a.ID, a.HeadSHA); err != nil {
 				return a, err
 			}
 		}
-		if err := s.order(tx, pr, policy.From(ctx).Label()); err != nil {
+		if err := s.Order(tx, pr, policy.From(ctx).Label()); err != nil {
 			return record.Action{}, err
 		}
-		if err := s.move(tx, pr); err != nil {
+		if err := s.Move(tx, pr); err != nil {
 			return record.Action{}, err
 		}
 		return record.OpenAction.One(tx, pr.ID)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/babysit"
+	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
 )
 
@@ -84,7 +86,7 @@ func TestNothingWaitsUnsaid(t *testing.T) {
 		"never":    {"version: 1\nmerge: {mode: never}\n", record.NeedsMerge, "pr.merge", nil},
 		"failed": {"version: 1\nmerge: {mode: auto}\n", record.NeedsRetry, "pr.merge", func(y *yard, _, _ string) {
 			y.host.merge = fmt.Errorf("the disk is full")
-			for range maxTries {
+			for range merge.MaxTries {
 				y.pass(time.Hour)
 			}
 			y.host.merge = nil
@@ -186,7 +188,7 @@ func TestIdleRoundsArePaced(t *testing.T) {
 		y.policy(checked)
 		pr := y.propose("svc/a", y.commit("svc/a", "a", "1\n"))
 		y.checked(y.check[0], &one)
-		for n, wait := range idleRounds[:2] {
+		for n, wait := range babysit.IdleRounds[:2] {
 			y.wantBabysit(pr, record.BabysitCI, int64(n+1), 0)
 			y.ended(pr, false)
 			if at := y.pr(pr).Babysit.NextRoundAt; at == nil || !at.Equal(db.Time(y.clock.Load()).Add(wait)) {

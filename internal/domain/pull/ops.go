@@ -109,9 +109,9 @@ func reviewState(state string, holding int64) ReviewState {
 	return out
 }
 
-func (s *Service) wire(r record.Pull, pending map[string]record.Action, places map[string]QueuePlace) Request {
+func (s *Service) wire(r record.Pull, pending map[string]record.Action, places map[string]record.QueuePlace) Request {
 	out := Request{
-		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: max(r.Number, 0), Title: r.Title, URL: s.address(&r), State: r.State,
+		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: max(r.Number, 0), Title: r.Title, URL: r.Address(s.BaseURL), State: r.State,
 		Draft: r.Draft, Fork: r.Fork, Labels: r.Labels.V,
 		HeadRef: r.HeadRef, BaseRef: r.BaseRef, HeadSHA: r.HeadSHA, BaseSHA: r.BaseSHA, MergeSHA: r.MergeSHA,
 		Mergeable: r.Mergeable, Checks: record.CheckResult(r.Checks), TaskID: r.TaskID, AuthorKind: r.AuthorKind,

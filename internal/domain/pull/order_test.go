@@ -90,7 +90,7 @@ func TestOneOrderOfLocks(t *testing.T) {
 			if err != nil || !open {
 				return err
 			}
-			return y.giveUp(tx, a.ID, "nodes died of it")
+			return y.GiveUp(tx, a.ID, "nodes died of it")
 		},
 	} {
 		for range 2 {

@@ -1,42 +1,38 @@
 // Package pull is the pull requests that agents open: their heads, the question to a
 // person before a merge, and the merge itself. The code host has the facts of git, and
 // package ci the checks of heads; numbers, states and decisions are rows of package record,
-// which alone writes them.
+// which alone writes them. Package facts reads what is decided from, package trial what git
+// says, package merge carries merges out, and package babysit has heads repaired.
 //
 //   - pull.go, life.go: how a pull request begins, moves and ends
-//   - look.go: the trial of a merge, and the question about it
-//   - would.go: what a merge would do to its base, and bring back
-//   - made.go: the commit of a merge against the trial
 //   - needs.go: decisions of people
-//   - orders.go: the queue of merges that are ordered
-//   - apply.go, message.go: the merge
-//   - queued.go: merges that wait in a queue
 //   - host.go, mirror.go: pull requests at hosts that keep them
 //   - review.go: what the review of a head holds up
 //   - hostreview.go: reviews of people at hosts that keep pull requests
 //   - request.go: changes that people request here
 //   - unapprove.go: approvals that are taken back
 //   - action.go: what else agents ask people for
-//   - word.go: what people ask for in comments there
-//   - babysit.go: rounds, in which agents repair a head
+//   - word.go: whether agents look after it, as people ask for
 //   - loop.go: the work that no request asks for
-//   - carry.go: decisions that a new head takes over
 //   - diff.go, follow.go, state.go: the change, the lists, how it stands
 //   - question.go: a question for those who ask it elsewhere
-//   - known.go, compare.go: what package moves decides from, and where it decides otherwise
+//   - compare.go: where package moves decides otherwise
 package pull
 
 import (
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/pull/babysit"
+	"yardmaster/internal/domain/pull/facts"
+	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
+	"yardmaster/internal/domain/pull/trial"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/id"
@@ -74,7 +70,7 @@ type Request struct {
 	TaskID        *string               `json:"task_id" format:"uuid" doc:"the task it came from; null without one"`
 	AuthorKind    string                `json:"author_kind" enum:"agent,person,bot" example:"agent" doc:"who opened it: agent, for the work of a task; bot, a program at its host"`
 	Babysit       record.Babysit        `json:"babysit" doc:"how far its repair by agents has come"`
-	Queue         *QueuePlace           `json:"queue" doc:"its place in a merge queue; null: it is in none"`
+	Queue         *record.QueuePlace    `json:"queue" doc:"its place in a merge queue; null: it is in none"`
 	PendingAction *record.PendingAction `json:"pending_action" doc:"the question that waits for a person; null when nothing is asked"`
 	CreatedAt     time.Time             `json:"created_at" doc:"when it was opened"`
 	MergedAt      *time.Time            `json:"merged_at" example:"null" doc:"when it was merged; null until then"`
@@ -103,73 +99,34 @@ type Detail struct {
 
 // Tasks is the part of tasks that pull requests need. All tasks are of tx.Account.
 type Tasks interface {
-	// Repair queues a task that repairs a head. It fails with a fault if the queue
-	// does not take the task now.
-	Repair(tx *db.Tx, r repo.Ref, round Round) (taskID string, err error)
+	facts.Tasks
+	babysit.Tasks
 	// Reopen moves a task on that failed because its pull request was closed, after
 	// the pull request was opened again; false if the task has gone on without it.
 	Reopen(tx *db.Tx, taskID, prID string) (bool, error)
-	// Unmerged answers the task on whose work the given task was begun, while that
-	// work is not merged, else ""; dropped tells that the work never will be.
-	Unmerged(tx *db.Tx, taskID string) (on string, dropped bool, err error)
-	// ByLent tells whether a box that another account has lent has had a run of a task, or
-	// of one about a pull request; taskID may be "".
-	ByLent(tx *db.Tx, taskID, prID string) (bool, error)
 	// Spent is what tasks have cost, with the repair of their pull requests, in
 	// micro-dollars by task.
 	Spent(tx *db.Tx, taskIDs []string) (map[string]int64, error)
 }
 
-// Checks is the part of checks that pull requests need. All checks are of tx.Account.
-type Checks interface {
-	// Queue queues the check of a repository for a head. It fails with a fault if
-	// the queue does not take the check.
-	Queue(tx *db.Tx, r repo.Ref, prID, sha string) error
-	// Of answers the result of the check of a head; false if there was no check.
-	Of(tx *db.Tx, prID, sha string) (Check, bool, error)
-	// Follow has the checks read that the host of a repository has of the head of a
-	// pull request to a base, and HostChecked called with their result.
-	Follow(tx *db.Tx, r repo.Ref, prID, base, sha string) error
-	// AtHost answers what the host says of the failed checks of a head; false if none
-	// has failed that can be repaired.
-	AtHost(tx *db.Tx, repoID, sha string) (HostFailure, bool, error)
-}
-
-// HostFailure is what a host says of the failed checks of a head.
-type HostFailure struct {
-	Names []string // of the checks
-	Log   string   // the end of the log of the first one; "" if the host keeps none
-	// Repair are the failures, and Leave those that come and go. Both are from logs.
-	Repair, Leave []string
-}
-
-// Check is the result of the check of a head.
-type Check struct {
-	Command  string
-	ExitCode *int64 // nil: the command was never run to its end
-	Output   string // the end of the output
-}
-
 // People names the people and the agent behind a merge.
 type People interface {
-	// Signers answers the names for the merge commit of a task of tx.Account.
-	// decidedBy is the label of the actor who decided about the merge.
-	Signers(tx *db.Tx, taskID, decidedBy string) (Signers, error)
+	merge.People
+	babysit.People
 	// At names the user of tx.Account who somebody at a host is.
 	At(tx *db.Tx, host string, who codehost.User) (Known, error)
-	// Asker is the person for whom a task of tx.Account is done: the label, and the
-	// login at a host if it is known.
-	Asker(tx *db.Tx, taskID, host string) (label, login string, err error)
-	// Name is what people call whoever a label names.
-	Name(tx *db.Tx, label string) (string, error)
-	// Same tells whether two labels may be of one person: what is not known may be.
-	Same(tx *db.Tx, host, a, b string) (bool, error)
 }
 
 // Known is what is known here of somebody at a host.
 type Known struct {
 	Label  string // user:<id>; "" if it is not known for certain who it is
 	Barred bool   // a member of the account whose role does not allow decisions
+}
+
+// Queue is the part of merge queues that pull requests need. All are of tx.Account.
+type Queue interface {
+	merge.Queue
+	babysit.Queue
 }
 
 // Needs are the dependencies of Service.
@@ -181,26 +138,33 @@ type Needs struct {
 	BaseURL string // of the pages of pull requests
 	Logger  *slog.Logger
 	Tasks   Tasks
-	Checks  Checks
-	Reviews Reviews
+	Checks  babysit.Checks
+	Reviews babysit.Reviews
 	People  People
 	Intents *intent.Service
 	Queue   Queue
 	Bot     codehost.Person // signs the merge commits
 }
 
-// Service has the capabilities of pull requests, and merges them.
+// Service has the capabilities of pull requests.
 type Service struct {
 	Needs
-	orders due.Entries
+	*facts.Reader
+	*trial.Trials
+	*merge.Merger
+	*babysit.Sitter
 }
 
 // New makes a Service of n. It panics if a required field of n is nil.
 func New(n Needs) *Service {
 	needs.Whole(n)
-	s := &Service{Needs: n}
-	s.orders = due.Register(n.Due, due.Queue[record.DueRow]{
-		Name: "merges", AtOnce: 1, Retry: retries, Load: loadOrder, Work: s.apply, GiveUp: s.giveUp, Open: allOrders,
+	s := &Service{Needs: n, Reader: facts.New(n.Tasks, n.Queue), Trials: trial.New(n.DB, n.Hosts)}
+	s.Merger = merge.New(merge.Needs{
+		DB: n.DB, Hub: n.Hub, Due: n.Due, Hosts: n.Hosts, BaseURL: n.BaseURL, Logger: n.Logger, Reader: s.Reader, Trials: s.Trials,
+		Checks: n.Checks, People: n.People, Queue: n.Queue, Intents: n.Intents, Bot: n.Bot, Pulls: s,
+	})
+	s.Sitter = babysit.New(babysit.Needs{
+		Hub: n.Hub, Reader: s.Reader, Tasks: n.Tasks, Checks: n.Checks, Reviews: n.Reviews, People: n.People, Queue: n.Queue, Pulls: s,
 	})
 	s.carryOut(n.Intents)
 	return s
@@ -229,7 +193,7 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 		}
 		return existing.ID, record.TaskAwaits.Send(tx, record.Progress{TaskID: p.TaskID, PRID: existing.ID})
 	}
-	if s.kept(r) {
+	if s.Kept(r) {
 		return s.opening(tx, r, p)
 	}
 	n, err := record.NextNumber.One(tx, r.ID)
@@ -255,25 +219,18 @@ func (s *Service) Propose(tx *db.Tx, r repo.Ref, p Proposal) (prID string, err e
 	if err != nil {
 		return "", err
 	}
-	return prID, s.check(tx, r, pr)
+	return prID, s.Check(tx, r, pr)
 }
 
-// pagePath is the path before the ids of pull requests in the addresses of their pages,
-// which the dashboard draws.
-const pagePath = "/ui/prs/"
-
 // url is the address of the page of a pull request.
-func (s *Service) url(prID string) string { return PageAt(s.BaseURL, prID) }
-
-// PageAt is the address of the page of a pull request below that of the server.
-func PageAt(baseURL, prID string) string { return strings.TrimSuffix(baseURL, "/") + pagePath + prID }
+func (s *Service) url(prID string) string { return record.PageAt(s.BaseURL, prID) }
 
 func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr *record.Pull, sha string) error {
-	carry, err := s.setAside(tx, pr)
+	carry, err := s.SetAside(tx, pr)
 	if err != nil {
 		return err
 	}
-	if err := s.help(tx, moving{Pull: pr}, pr.Needs, ""); err != nil {
+	if err := s.help(tx, moving{facts.Moving{Pull: pr}}, pr.Needs, ""); err != nil {
 		return err
 	}
 	pr.BeginHead(sha)
@@ -290,14 +247,22 @@ func (s *Service) moveHead(tx *db.Tx, r repo.Ref, pr *record.Pull, sha string) e
 	if err := s.taskGoesOn(tx, pr); err != nil {
 		return err
 	}
-	return s.check(tx, r, pr)
+	return s.Check(tx, r, pr)
 }
 
-// check queues the repository's own check of a head, and moves the pull request on. If the
+// taskGoesOn tells the task of a pull request that it waits for checks again.
+func (s *Service) taskGoesOn(tx *db.Tx, pr *record.Pull) error {
+	if pr.TaskID == nil {
+		return nil
+	}
+	return record.TaskAwaits.Send(tx, record.Progress{TaskID: *pr.TaskID, PRID: pr.ID})
+}
+
+// Check queues the repository's own check of a head, and moves the pull request on. If the
 // repository names none, the head has passed.
-func (s *Service) check(tx *db.Tx, r repo.Ref, pr *record.Pull) error {
+func (s *Service) Check(tx *db.Tx, r repo.Ref, pr *record.Pull) error {
 	if pr.AbandonedAt != nil {
-		return s.move(tx, pr)
+		return s.Move(tx, pr)
 	}
 	own, host := "", ""
 	if r.Policy.Checks.Command != "" && !pr.Fork {
@@ -306,24 +271,17 @@ func (s *Service) check(tx *db.Tx, r repo.Ref, pr *record.Pull) error {
 		}
 		own = record.ChecksPending
 	}
-	if s.kept(r) {
+	if s.Kept(r) {
 		if err := s.Checks.Follow(tx, r, pr.ID, pr.BaseRef, pr.HeadSHA); err != nil {
 			return err
 		}
 		host = record.ChecksPending
 	}
 	pr.ChecksHold = ""
-	if err := s.setResults(tx, pr, record.Judgement{Own: own, Host: host}); err != nil {
+	if err := record.SetResults(tx, pr, record.Judgement{Own: own, Host: host}); err != nil {
 		return err
 	}
-	return s.move(tx, pr)
-}
-
-// setResults records the result of the repository's own check of a head, and of the
-// checks at its host; "" is none.
-func (s *Service) setResults(tx *db.Tx, pr *record.Pull, j record.Judgement) error {
-	pr.OwnChecks, pr.HostChecks, pr.Checks, pr.ChecksWhy = j.Own, j.Host, record.Combined(j.Own, j.Host), j.Why
-	return record.Save(tx, pr)
+	return s.Move(tx, pr)
 }
 
 // CheckEnd is the end of the check of a head.
@@ -347,21 +305,16 @@ func (s *Service) CheckEnded(tx *db.Tx, c CheckEnd) error {
 	} else if c.ExitCode != nil {
 		j.Why = fmt.Sprintf("the check exited with %d", *c.ExitCode)
 	}
-	return s.judged(tx, pr, j)
-}
-
-// judged moves a locked pull request on after the checks of its head.
-func (s *Service) judged(tx *db.Tx, pr *record.Pull, j record.Judgement) error {
 	switch machine := pr.ChecksHold == record.NeedsMachine; {
 	case pr.State != record.Open:
-		return s.setResults(tx, pr, j)
+		return record.SetResults(tx, pr, j)
 	case j.Lost && !machine:
 		pr.ChecksHold = record.NeedsMachine
 	case !j.Lost && machine && j.Own == record.ChecksPassed:
 		pr.ChecksHold = ""
 	}
-	if err := s.setResults(tx, pr, j); err != nil {
+	if err := record.SetResults(tx, pr, j); err != nil {
 		return err
 	}
-	return s.move(tx, pr)
+	return s.Move(tx, pr)
 }

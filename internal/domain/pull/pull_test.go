@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due/duetest"
+	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -218,7 +219,7 @@ func TestMergeConflict(t *testing.T) {
 	})
 }
 
-// A merge that the host fails to make is tried again, later each time, until maxTries.
+// A merge that the host fails to make is tried again, later each time, until merge.MaxTries.
 func TestHostFailure(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
@@ -229,7 +230,7 @@ func TestHostFailure(t *testing.T) {
 		second := y.propose("svc/b", other)
 		y.approve(pr, sha)
 		last := time.Duration(0)
-		for try := range maxTries - 1 {
+		for try := range merge.MaxTries - 1 {
 			y.pass(0)
 			y.write(func(tx *db.Tx) error {
 				at, err := dueIn.One(tx, pr)
@@ -240,9 +241,9 @@ func TestHostFailure(t *testing.T) {
 				last = wait
 				return err
 			})
-			at := db.Time(y.clock.Load()).Add(retries.After(try + 1)).Truncate(time.Millisecond)
+			at := db.Time(y.clock.Load()).Add(merge.Retries.After(try + 1)).Truncate(time.Millisecond)
 			if a := y.pr(pr).PendingAction; a == nil || a.Error == nil || !strings.Contains(*a.Error, "log") ||
-				strings.Contains(*a.Error, "secret") || a.RetryAt == nil || !a.RetryAt.Equal(at) || last < retries.After(try+1) {
+				strings.Contains(*a.Error, "secret") || a.RetryAt == nil || !a.RetryAt.Equal(at) || last < merge.Retries.After(try+1) {
 				t.Errorf("try %d, waits %v: %+v", try+1, last, a)
 			}
 			y.pass(last / 2) // not due yet
@@ -271,7 +272,7 @@ func TestLastAnswerOfAMergeIsLost(t *testing.T) {
 		sha := y.commit("svc/a", "a", "1\n")
 		pr := y.propose("svc/a", sha)
 		y.approve(pr, sha)
-		for range maxTries - 1 {
+		for range merge.MaxTries - 1 {
 			y.pass(time.Hour)
 		}
 		y.wantActions(pr, "approved")
@@ -294,7 +295,7 @@ func TestHeadMovesDuringTheMerge(t *testing.T) {
 		d := y.ordered(pr)
 		y.moved("svc/a", y.commit("svc/a", "a", "2\n"))
 		y.wantActions(pr, "stale pending")
-		carriedOut := func(tx *db.Tx) error { return y.merged(tx, repo.Ref{}, d, record.Made{SHA: strings.Repeat("d", 40)}) }
+		carriedOut := func(tx *db.Tx) error { return y.Merged(tx, repo.Ref{}, d, record.Made{SHA: strings.Repeat("d", 40)}) }
 		y.write(carriedOut)
 		y.wantActions(pr, "applied stale")
 		if got := y.pr(pr); got.State != record.Merged || got.PendingAction != nil || got.HeadSHA != sha ||

@@ -6,8 +6,6 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/pull/record"
-	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/fault"
 )
 
 // Question is a pending action with its pull request, for those who ask people about it
@@ -70,19 +68,7 @@ func (s *Service) Decide(tx *db.Tx, q Question, yes bool) error {
 // Summary answers the files that a pull request of the account of ctx changes, with
 // their counts. It asks the code host, and fails as pr.diff does.
 func (s *Service) Summary(ctx context.Context, prID string) (Diff, error) {
-	var pr record.Pull
-	var r repo.Ref
-	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
-		var ok bool
-		if pr, ok, err = record.ByID.Maybe(tx, tx.Account, prID); err != nil {
-			return err
-		}
-		if !ok {
-			return fault.Missing("pull request")
-		}
-		r, _, err = repo.ByID(tx, pr.RepoID)
-		return err
-	})
+	pr, r, err := s.read(ctx, prID)
 	if err != nil {
 		return Diff{}, err
 	}

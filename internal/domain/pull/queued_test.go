@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/merge"
 	"yardmaster/internal/domain/pull/record"
 )
 
@@ -25,7 +26,7 @@ func (y *yard) inLine(branch string) (prID, sha, action string) {
 	return prID, sha, pr.PendingAction.ID
 }
 
-func (y *yard) reject(o Rejection) {
+func (y *yard) reject(o merge.Rejection) {
 	y.t.Helper()
 	y.write(func(tx *db.Tx) error { return y.Rejected(tx, o) })
 }
@@ -35,7 +36,7 @@ func TestTurnInQueue(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, y *yard) {
 		prID, _, action := y.inLine("a")
-		y.pass(longestWait / 2)
+		y.pass(merge.LongestWait / 2)
 		if pr := y.pr(prID); pr.State != record.Open {
 			t.Fatalf("it is %s before its turn", pr.State)
 		}
@@ -120,7 +121,7 @@ func TestThrownOut(t *testing.T) {
 		reason string
 		ends   func(y *yard, pr Request)
 	}{
-		"by its check": {rejectedCheck, func(y *yard, pr Request) {
+		"by its check": {merge.RejectedCheck, func(y *yard, pr Request) {
 			if pr.Checks != record.ChecksFailed || len(y.round) != 1 || pr.PendingAction != nil {
 				y.t.Fatalf("%+v, rounds %+v", pr, y.round)
 			}
@@ -130,12 +131,12 @@ func TestThrownOut(t *testing.T) {
 				}
 			}
 		}},
-		"by a conflict": {rejectedConflict, func(y *yard, pr Request) {
+		"by a conflict": {merge.RejectedConflict, func(y *yard, pr Request) {
 			if pr.Mergeable != "conflict" || len(y.round) != 1 || pr.Babysit.State != record.BabysitConflict {
 				y.t.Errorf("%+v, rounds %+v", pr, y.round)
 			}
 		}},
-		"by a rule": {rejectedRule, func(y *yard, pr Request) {
+		"by a rule": {merge.RejectedRule, func(y *yard, pr Request) {
 			a := pr.PendingAction
 			if a == nil || a.State != record.ActionApproved || a.RetryAt == nil || !strings.Contains(*a.Error, "it broke") {
 				y.t.Errorf("it is not tried again: %+v", a)
@@ -151,15 +152,15 @@ func TestThrownOut(t *testing.T) {
 			t.Parallel()
 			onBoth(t, func(t *testing.T, y *yard) {
 				prID, sha, action := y.inLine("a")
-				y.reject(Rejection{PRID: prID, ActionID: "another", HeadSHA: sha, Reason: c.reason})
+				y.reject(merge.Rejection{PRID: prID, ActionID: "another", HeadSHA: sha, Reason: c.reason})
 				if a := y.pr(prID).PendingAction; a == nil || a.State != record.ActionApproved {
 					t.Fatalf("the rejection of another order ended it: %+v", a)
 				}
 				why := "together with main, it broke"
-				if c.reason == rejectedCheck {
+				if c.reason == merge.RejectedCheck {
 					y.line.failed = why
 				}
-				y.reject(Rejection{PRID: prID, ActionID: action, HeadSHA: sha, Reason: c.reason, Why: why})
+				y.reject(merge.Rejection{PRID: prID, ActionID: action, HeadSHA: sha, Reason: c.reason, Why: why})
 				y.pass(0)
 				c.ends(y, y.pr(prID))
 			})
@@ -202,7 +203,7 @@ func TestCheckAgainAfterQueue(t *testing.T) {
 				y.pass(time.Second)
 				y.line.failed = "together with main, it broke"
 				action := y.pr(prID).PendingAction.ID
-				y.reject(Rejection{PRID: prID, ActionID: action, HeadSHA: sha, Reason: rejectedCheck, Why: y.line.failed})
+				y.reject(merge.Rejection{PRID: prID, ActionID: action, HeadSHA: sha, Reason: merge.RejectedCheck, Why: y.line.failed})
 				y.pass(0)
 				if pr := y.pr(prID); pr.Checks != record.ChecksFailed || len(y.round) != 1 {
 					t.Fatalf("%+v, rounds %+v", pr, y.round)

@@ -8,7 +8,6 @@ import (
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/pull/record"
-	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
@@ -51,79 +50,17 @@ func (s *Service) RequestChanges(tx *db.Tx, w Requested) error {
 	if err := record.RequestedEvent.Record(tx, about, record.RequestData{HeadSHA: w.HeadSHA, RequestID: w.ID}); err != nil {
 		return err
 	}
-	if err := s.recount(tx, pr); err != nil {
+	if err := record.Recount(tx, s.Hub, pr); err != nil {
 		return err
 	}
-	if err := s.refuse(tx, pr, label); err != nil {
+	if err := s.Refuse(tx, pr, label); err != nil {
 		return err
 	}
-	if err := s.takeOrderBack(tx, pr, label); err != nil {
+	if err := s.TakeOrderBack(tx, pr, label); err != nil {
 		return err
 	}
 	s.Hub.Notify(tx, event.PullTopic)
-	return s.move(tx, pr)
-}
-
-// refuse answers the question about a head with no.
-func (s *Service) refuse(tx *db.Tx, pr *record.Pull, label string) error {
-	a, open, err := record.OpenAction.Maybe(tx, pr.ID)
-	if err != nil || !open || a.State != record.ActionPending {
-		return err
-	}
-	now := record.DecideActionArgs{ID: a.ID, State: record.ActionSkipped, DecidedBy: label, DecidedAt: tx.Micros()}
-	if _, err := record.DecideAction.Exec(tx, now); err != nil {
-		return err
-	}
-	if _, err := record.Requested.Exec(tx, a.ID); err != nil {
-		return err
-	}
-	return record.SkippedEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
-}
-
-// takeOrderBack takes back what somebody has said yes to who requests changes: of the present
-// head, and of one that moved before the merge. A merge that has begun goes on.
-func (s *Service) takeOrderBack(tx *db.Tx, pr *record.Pull, label string) error {
-	if _, err := record.TakeAsideBack.Exec(tx, pr.ID, label); err != nil {
-		return err
-	}
-	a, open, err := record.OpenAction.Maybe(tx, pr.ID)
-	if err != nil || !open || a.State != record.ActionApproved || a.DecidedBy == nil || *a.DecidedBy != label || a.Called {
-		return err
-	}
-	if _, err := record.TakeBack.Exec(tx, a.ID); err != nil {
-		return err
-	}
-	s.orderEnded(tx, a)
-	return record.StaleEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID})
-}
-
-// settle takes back what somebody has requested who approves.
-func (s *Service) settle(tx *db.Tx, pr *record.Pull, label string) error {
-	if pr.Objections == 0 || label == record.ByPolicy {
-		return nil
-	}
-	all, err := record.EarlierReviews.All(tx, record.EarlierArgs{AccountID: tx.Account, PRID: pr.ID, Login: label, Label: label})
-	if err != nil {
-		return err
-	}
-	for _, e := range all {
-		if e.State != record.ReviewObjects {
-			continue
-		}
-		if err := s.takenBack(tx, pr, e.ID, record.ReviewSuperseded); err != nil {
-			return err
-		}
-	}
-	return s.recount(tx, pr)
-}
-
-// takenBack ends a request.
-func (s *Service) takenBack(tx *db.Tx, pr *record.Pull, requestID, state string) error {
-	if _, err := record.SetHostReview.Exec(tx, requestID, state); err != nil {
-		return err
-	}
-	about := event.Subject{ID: pr.ID, RepoID: pr.RepoID}
-	return record.TakenBackEvent.Record(tx, about, record.RequestData{HeadSHA: pr.HeadSHA, RequestID: requestID})
+	return s.Move(tx, pr)
 }
 
 // TakeBack ends requests of changes in a pull request of tx.Account: those of the actor, or
@@ -153,7 +90,7 @@ func (s *Service) TakeBack(tx *db.Tx, prID, requestID string) (ended []string, e
 		if admins := policy.Scopes(policy.WriteAccount); !own && !actor.Scopes.Has(admins) {
 			return nil, policy.MissingScope(admins)
 		}
-		if err := s.takenBack(tx, pr, r.ID, record.ReviewDismissed); err != nil {
+		if err := s.TakenBack(tx, pr, r.ID, record.ReviewDismissed); err != nil {
 			return nil, err
 		}
 		ended = append(ended, r.ID)
@@ -161,7 +98,7 @@ func (s *Service) TakeBack(tx *db.Tx, prID, requestID string) (ended []string, e
 	if len(ended) == 0 {
 		return nil, fault.Reason("no_request", "Nothing that is requested of this pull request can be taken back.")
 	}
-	if err := s.recount(tx, pr); err != nil {
+	if err := record.Recount(tx, s.Hub, pr); err != nil {
 		return ended, err
 	}
 	if pr.Objections == 0 { // the no that a request was to the question is no answer any more
@@ -169,7 +106,7 @@ func (s *Service) TakeBack(tx *db.Tx, prID, requestID string) (ended []string, e
 			return ended, err
 		}
 	}
-	return ended, s.move(tx, pr)
+	return ended, s.Move(tx, pr)
 }
 
 // Answered are requests that a head answers: those that were made here, and the reviews at the
@@ -238,25 +175,14 @@ func AtTalk(tx *db.Tx, prID, headSHA string) (Spoken, error) {
 // Hunks reads the lines of a file that an open pull request of the account of ctx shows at a
 // head; false if the file has not changed. It fails as AtTalk, and with commits_gone.
 func (s *Service) Hunks(ctx context.Context, prID, headSHA, path string) (hunks []codehost.Hunk, ok bool, err error) {
-	var pr record.Pull
-	var r repo.Ref
-	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		if pr, ok, err = record.ByID.Maybe(tx, tx.Account, prID); err != nil {
-			return err
-		}
-		switch {
-		case !ok:
-			return fault.Missing("pull request")
-		case pr.HeadSHA != headSHA:
-			return movedTo(pr.HeadSHA)
-		case pr.State != record.Open:
-			return fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
-		}
-		r, _, err = repo.ByID(tx, pr.RepoID)
-		return err
-	})
-	if err != nil {
+	pr, r, err := s.read(ctx, prID)
+	switch {
+	case err != nil:
 		return nil, false, err
+	case pr.HeadSHA != headSHA:
+		return nil, false, movedTo(pr.HeadSHA)
+	case pr.State != record.Open:
+		return nil, false, fault.Reason("pr_not_open", "The pull request is "+pr.State+".")
 	}
 	d, err := s.changes(ctx, r.HostRepo(), &pr, "", unquoted(path))
 	if err != nil || d.File == nil {

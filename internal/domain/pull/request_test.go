@@ -223,7 +223,7 @@ func (y *yard) order1(tx *db.Tx, prID string) (*record.Pull, error) {
 	if err != nil {
 		return pr, err
 	}
-	return pr, y.order(tx, pr, by(tx))
+	return pr, y.Order(tx, pr, by(tx))
 }
 
 var setForkOfPerson = db.S(`UPDATE pulls SET fork = TRUE, author_kind = 'person', babysit = 'off' WHERE id = $1`)
@@ -277,7 +277,10 @@ func TestUnapprove(t *testing.T) {
 		takes("ada", "no_approval")
 		y.approve(prID, sha) // ada
 		order := y.action(prID).ID
-		y.write(func(tx *db.Tx) error { y.orders.Hurry(tx, order); return nil }) // as what it was begun on has merged
+		y.write(func(tx *db.Tx) error {
+			y.OrderEnded(tx, record.Action{ID: order, Kind: record.KindMerge, State: record.ActionApproved})
+			return nil
+		}) // as what it was begun on has merged
 		y.pass(9 * time.Second)
 		takes("bob", "no_approval")
 		takes("ada", "")

@@ -100,7 +100,7 @@ func TestGreenAgain(t *testing.T) {
 		spend := func() {
 			y.write(func(tx *db.Tx) error {
 				err := changeRow(tx, pr, func(r *record.Pull) { r.EndRound(record.BabysitSpent) })
-				return errors.Join(err, y.move(tx, &record.Pull{ID: pr}))
+				return errors.Join(err, y.Move(tx, &record.Pull{ID: pr}))
 			})
 		}
 		spend()

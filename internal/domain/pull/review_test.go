@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/pull/babysit"
 	"yardmaster/internal/domain/pull/record"
 )
 
@@ -178,12 +179,12 @@ func TestRoundWaitsForThePosting(t *testing.T) {
 		}
 		found("svc/b")
 		for range 3 {
-			y.pass(postingFor / 4)
+			y.pass(babysit.PostingFor / 4)
 		}
 		if len(y.round) != 1 {
 			t.Error("a round begins too early")
 		}
-		y.pass(postingFor / 4)
+		y.pass(babysit.PostingFor / 4)
 		if len(y.round) != 2 {
 			t.Error("a round waits for ever")
 		}

@@ -2,14 +2,10 @@ package pull
 
 import (
 	"context"
-	"time"
 
 	"yardmaster/internal/db"
-	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/pull/record"
-	"yardmaster/internal/domain/repo"
-	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
 )
@@ -31,31 +27,14 @@ func (s *Service) unapprove(ctx context.Context, in decideIn) (Decision, error) 
 		case a.Called:
 			return record.Action{}, fault.Reason("merge_begun", "The merge has begun.")
 		}
-		if err := s.takeBack(tx, pr, a); err != nil {
+		if err := s.Unapprove(tx, pr, a); err != nil {
+			return a, err
+		}
+		if err := s.Move(tx, pr); err != nil {
 			return a, err
 		}
 		return record.OpenAction.One(tx, pr.ID)
 	})
-}
-
-// takeBack makes a no of a yes whose merge has not begun, and puts the question again.
-func (s *Service) takeBack(tx *db.Tx, pr *record.Pull, a record.Action) error {
-	if _, err := record.Unapproved.Exec(tx, a.ID, tx.Micros()); err != nil {
-		return err
-	}
-	s.orderEnded(tx, a)
-	data := record.QuestionData{HeadSHA: a.HeadSHA, PRID: pr.ID}
-	if err := record.SkippedEvent.Record(tx, event.Subject{ID: a.ID, RepoID: pr.RepoID}, data); err != nil {
-		return err
-	}
-	var asked *record.Protected
-	if a.Protected != nil {
-		asked = &a.Protected.V
-	}
-	if err := s.question(tx, pr, asked); err != nil {
-		return err
-	}
-	return s.move(tx, pr)
 }
 
 // RightsChanged takes back what a user has ordered and may decide no more, as far as it has not
@@ -84,25 +63,8 @@ func (s *Service) endOrder(tx *db.Tx, userID, prID string) error {
 	if err != nil || !open || a.State != record.ActionApproved || a.Called {
 		return err
 	}
-	return s.takeBack(tx, pr, a)
-}
-
-// grace has a merge carried out that was ordered; one that a person has ordered, after as long
-// as the policy says that it may be taken back.
-func (s *Service) grace(tx *db.Tx, pr *record.Pull, a *record.Action, by string) error {
-	e := due.Entry{Account: tx.Account}
-	if by != record.ByPolicy {
-		r, _, err := repo.ByID(tx, pr.RepoID)
-		if err != nil {
-			return err
-		}
-		e.After = time.Duration(r.Policy.Merge.Grace) * time.Second
+	if err := s.Unapprove(tx, pr, a); err != nil {
+		return err
 	}
-	s.orders.Add(tx, a.ID, e)
-	if e.After == 0 {
-		return nil
-	}
-	a.BeginsAt = new(tx.Now.Add(e.After))
-	_, err := record.SetBegins.Exec(tx, a.ID, db.Micros(*a.BeginsAt))
-	return err
+	return s.Move(tx, pr)
 }

@@ -105,7 +105,8 @@ var edges = map[string]string{
 	"codehost/smarthttp": "codehost fault lazy observe",
 	"codehost/hosttest":  "codehost fault",
 
-	"flow":  "codehost db domain/* domain/pull/record event fault id inbound llm mail money policy protocol reach seal",
+	"flow": "codehost db domain/* domain/pull/babysit domain/pull/merge domain/pull/record event fault id inbound llm mail money " +
+		"policy protocol reach seal",
 	"needs": "",
 
 	"calendar": "",
@@ -131,7 +132,7 @@ var edges = map[string]string{
 	"app": "backup bundle certificate proxies api/held api/idempotency api/limit api/limit/drawn api/mcp api/op api/openapi api/reference api/rest " +
 		"blob bus clock codehost codehost/builtin codehost/github codehost/homes codehost/pace codehost/relay config db db/due db/lease db/meta " +
 		"db/nodes departure dial durable " +
-		"domain/* domain/pull/record event event/hashchain " +
+		"domain/* domain/pull/merge domain/pull/record event event/hashchain " +
 		"unixfile event/notary fault flow hook id idp linear llm " +
 		"llm/scripted mail observe observe/telemetry policy remote rlimit seal seal/keys secretscan stripe web webpush",
 	"demo":                 "app box child client config",
@@ -213,7 +214,6 @@ var between = map[string]string{
 	"domain/tracker -> domain/repo":      "an issue is opened for a repository in the transaction of the task that asks for it",
 	"domain/join -> domain/box":          "a machine gets its enrollment, and is told to be a box, in the transaction that notes it",
 	"domain/creation -> domain/repo":     "a repository that a host has made is made known in the transaction that notes it",
-	"domain/pull/record -> domain/repo":  "a pull request is read with its repository, and a question has what would be weaker of its policy",
 	"domain/pull -> domain/repo":         "a pull request is read and decided with its repository's policy",
 	"domain/inquiry -> domain/repo":      "a question is about a repository, and is answered from its host",
 	"domain/provenance -> domain/repo":   "what a merge came of is written beside its commit, at the host of its repository",

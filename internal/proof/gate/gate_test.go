@@ -220,6 +220,10 @@ func TestQuick(t *testing.T) {
 	if !slices.Equal(whole, []string{box, fault}) || !slices.Equal(left, []string{cmd, app}) {
 		t.Errorf("whole: %v, left out: %v", whole, left)
 	}
+	const pull, merge = "yardmaster/internal/domain/pull", "yardmaster/internal/domain/pull/merge"
+	if whole, left := quick([]string{box, pull, merge}, []string{box + "/broker", merge}); !slices.Equal(left, []string{box}) {
+		t.Errorf("a part has changed: whole: %v, left out: %v", whole, left)
+	}
 	for _, p := range first {
 		if _, is := long["yardmaster/"+strings.TrimPrefix(p, "./")]; !is {
 			t.Errorf("%s begins first, and make fast does not know that it takes long", p)

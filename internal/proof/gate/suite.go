@@ -236,10 +236,13 @@ func fastSuite(ctx context.Context, flags []string) error {
 }
 
 // quick divides packages into those to test whole and those to leave out. Of the long ones
-// it takes no more than those that have changed themselves.
+// it takes no more than those that have changed themselves, and domains that have in a part.
 func quick(packages, changed []string) (whole, left []string) {
 	for _, p := range packages {
-		if half, is := long[p]; !is || half && slices.Contains(changed, p) {
+		itself := func(c string) bool {
+			return c == p || strings.HasPrefix(p, "yardmaster/internal/domain/") && strings.HasPrefix(c, p+"/")
+		}
+		if half, is := long[p]; !is || half && slices.ContainsFunc(changed, itself) {
 			whole = append(whole, p)
 		} else {
 			left = append(left, p)
@@ -267,6 +270,10 @@ func partsOf(files, whole []string) (out []part) {
 			}
 		}
 		noun := strings.TrimSuffix(dir, "/testdata")
+		if in, of := strings.CutPrefix(noun, "internal/domain/"); of {
+			domain, _, _ := strings.Cut(in, "/")
+			noun = "internal/domain/" + domain
+		}
 		if found, _ := filepath.Glob(noun + "/testdata/*.txtar"); len(found) > 0 &&
 			(noun == "internal/api/mcp" || path.Dir(noun) == "internal/domain") {
 			nouns = append(nouns, path.Base(noun))

@@ -12,6 +12,7 @@ package record
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"yardmaster/internal/codehost"
@@ -225,11 +226,40 @@ func Combined(own, host string) string {
 	return ChecksNone
 }
 
+// pagePath is the path before the ids of pull requests in the addresses of their pages,
+// which the dashboard draws.
+const pagePath = "/ui/prs/"
+
+// PageAt is the address of the page of a pull request below that of the server.
+func PageAt(baseURL, prID string) string { return strings.TrimSuffix(baseURL, "/") + pagePath + prID }
+
+// Address is where people find a pull request of a server: at its host, or on its page.
+func (r Pull) Address(baseURL string) string {
+	if r.HostURL != "" {
+		return r.HostURL
+	}
+	return PageAt(baseURL, r.ID)
+}
+
+// Check is the result of the check of a head.
+type Check struct {
+	Command  string
+	ExitCode *int64 // nil: the command was never run to its end
+	Output   string // the end of the output
+}
+
 // Judgement is what is known of the checks of a head.
 type Judgement struct {
 	Own, Host string
 	Lost      bool   // the own check has no result, and no agent can repair that
 	Why       string // what failed, for people
+}
+
+// SetResults records the result of the repository's own check of a head, and of the
+// checks at its host; "" is none.
+func SetResults(tx *db.Tx, pr *Pull, j Judgement) error {
+	pr.OwnChecks, pr.HostChecks, pr.Checks, pr.ChecksWhy = j.Own, j.Host, Combined(j.Own, j.Host), j.Why
+	return Save(tx, pr)
 }
 
 // Unwatched tells whether a pull request of people is shown, and otherwise left alone.

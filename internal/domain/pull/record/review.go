@@ -1,5 +1,10 @@
 package record
 
+import (
+	"yardmaster/internal/db"
+	"yardmaster/internal/event"
+)
+
 // States of a review at a host.
 const (
 	ReviewApproved   = "approved"
@@ -22,3 +27,14 @@ const (
 
 // HereKey begins the host_key of a request that was made here.
 const HereKey = "here:"
+
+// Recount counts the people whose last review requests changes.
+func Recount(tx *db.Tx, hub *event.Hub, pr *Pull) error {
+	n, err := OpenObjections.One(tx, pr.ID)
+	if err != nil || n.All == pr.Objections && n.Fresh == pr.Remarks {
+		return err
+	}
+	pr.Objections, pr.Remarks = n.All, n.Fresh
+	hub.Notify(tx, event.PullTopic)
+	return Save(tx, pr)
+}

@@ -1,6 +1,8 @@
 package record
 
-import "yardmaster/internal/db"
+import (
+	"yardmaster/internal/db"
+)
 
 // UntidyRow is a push that is over, and whose commits are still kept.
 type UntidyRow struct {

@@ -1,6 +1,8 @@
 package record
 
-import "yardmaster/internal/db"
+import (
+	"yardmaster/internal/db"
+)
 
 var (
 	// LastAsked is what was last asked or ordered about the merge of a head; the open one

@@ -1,6 +1,8 @@
 package record
 
-import "yardmaster/internal/db"
+import (
+	"yardmaster/internal/db"
+)
 
 // IdleOfPlan reads the tasks of a plan that go on only if a person acts: the task
 // is stuck, its pull request waits for an approval, or the repair is held.

@@ -1,6 +1,8 @@
 package record
 
-import "yardmaster/internal/db"
+import (
+	"yardmaster/internal/db"
+)
 
 type requestRow struct{ ID, Label string }
 

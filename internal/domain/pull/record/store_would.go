@@ -1,6 +1,8 @@
 package record
 
-import "yardmaster/internal/db"
+import (
+	"yardmaster/internal/db"
+)
 
 // startSHA is the commit at which the work of the task of a pull request p began, once the
 // work that it was begun on is merged.

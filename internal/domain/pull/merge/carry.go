@@ -1,12 +1,9 @@
-package pull
+package merge
 
 import (
-	"context"
-	"errors"
 	"path"
 	"strings"
 
-	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/pull/record"
@@ -17,7 +14,7 @@ import (
 // A new head makes the question or the approval of a head stale. If the new head has the
 // same change, it takes the decision over instead: the branch was rebased, or its base was
 // merged in, and each file that was looked at is the same to the byte. Git at the code host
-// tells (readFacts); nothing is asked about the new head before that is known (green), and
+// tells (package trial); nothing is asked about the new head before that is known, and
 // the decision moves once the checks of the new head have passed.
 
 // Decided is what a decision was made about.
@@ -61,9 +58,9 @@ func guarded(file string) bool {
 	return strings.HasPrefix(file, ".svc/") || strings.HasPrefix(file, ".github/workflows/") || path.Base(file) == "codeowners"
 }
 
-// setAside makes the open action of a pull request stale whose head moves to sha. carry is
+// SetAside makes the open action of a pull request stale whose head moves to sha. carry is
 // carryLook if a decision of the pull request may hold for the new head.
-func (s *Service) setAside(tx *db.Tx, pr *record.Pull) (carry string, err error) {
+func (s *Merger) SetAside(tx *db.Tx, pr *record.Pull) (carry string, err error) {
 	if err := s.ended(tx, pr, func() error {
 		_, err := record.SetAsideAction.Exec(tx, pr.ID, tx.Micros())
 		return err
@@ -71,7 +68,7 @@ func (s *Service) setAside(tx *db.Tx, pr *record.Pull) (carry string, err error)
 		return "", err
 	}
 	if pr.AbandonedAt != nil {
-		return "", endCarry(tx, pr)
+		return "", EndCarry(tx, pr)
 	}
 	if any, err := record.MayCarry.One(tx, pr.ID); err != nil || !any {
 		return "", err
@@ -79,22 +76,9 @@ func (s *Service) setAside(tx *db.Tx, pr *record.Pull) (carry string, err error)
 	return record.CarryLook, nil
 }
 
-// lastPush tells whether a branch wants its last push approved by somebody else.
-func lastPush(ctx context.Context, hosts *codehost.Hosts, r codehost.Repo, branch string) (bool, error) {
-	forge, err := hosts.Forge(r)
-	if err != nil || !forge.Can(codehost.KeepRules) {
-		return false, err
-	}
-	rules, _, err := forge.BranchRules(ctx, r, branch, "")
-	if _, hidden := errors.AsType[*codehost.ForbiddenError](err); hidden {
-		return true, nil // what the server may not see may be forbidden
-	}
-	return rules.LastPush, err
-}
-
-// judgeCarry decides, once the facts of a new head are known, whether the head takes a
+// JudgeCarry decides, once the facts of a new head are known, whether the head takes a
 // decision over. If its checks have passed, the pull request goes on from here.
-func (s *Service) judgeCarry(tx *db.Tx, r repo.Ref, pr *record.Pull, f record.InGit, by *string) error {
+func (s *Merger) JudgeCarry(tx *db.Tx, r repo.Ref, pr *record.Pull, f record.InGit, by *string) error {
 	if pr.Carry != record.CarryLook {
 		return nil
 	}
@@ -142,17 +126,17 @@ func notCarried(tx *db.Tx, pr *record.Pull) error {
 	return record.Save(tx, pr)
 }
 
-// endCarry has no head of a pull request take over what was decided before its end, or before
+// EndCarry has no head of a pull request take over what was decided before its end, or before
 // agents were told to leave it alone.
-func endCarry(tx *db.Tx, pr *record.Pull) error {
+func EndCarry(tx *db.Tx, pr *record.Pull) error {
 	if _, err := record.DropAside.Exec(tx, pr.ID); err != nil {
 		return err
 	}
 	return notCarried(tx, pr)
 }
 
-// carry moves a decision to the present head of a pull request, if there is one to move.
-func (s *Service) carry(tx *db.Tx, pr *record.Pull) error {
+// TakeOver moves a decision to the present head of a pull request, if there is one to move.
+func (s *Merger) TakeOver(tx *db.Tx, pr *record.Pull) error {
 	from := pr.Carry
 	if err := notCarried(tx, pr); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package pull
+package merge
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/pull/record"
+	"yardmaster/internal/domain/pull/trial"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
@@ -18,7 +19,7 @@ import (
 
 // apply carries an order out. The merge of the host is idempotent, so that a crash before the
 // commit of our transaction does no harm: apply runs again.
-func (s *Service) apply(ctx context.Context, j due.Job[record.DueRow]) due.Outcome {
+func (s *Merger) apply(ctx context.Context, j due.Job[record.DueRow]) due.Outcome {
 	d := j.Row
 	var o stand
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -31,14 +32,14 @@ func (s *Service) apply(ctx context.Context, j due.Job[record.DueRow]) due.Outco
 	} else if o.is != ordersGoes && !(d.Called && o.State == record.Open) {
 		return s.unmade(d, nil)
 	}
-	pr, r := o.Pull, o.repo
+	pr, r := o.Pull, o.Repo
 	// The merge is tried first, and then made into the same commit of the base.
-	var t trial
+	var t trial.Trial
 	host, mergeErr := s.Hosts.Of(r.HostRepo())
 	if mergeErr == nil {
-		t, mergeErr = s.tryMerge(ctx, r, pr.Attempt(d.HeadSHA))
+		t, mergeErr = s.Try(ctx, r, pr.Attempt(d.HeadSHA))
 	}
-	if mergeErr == nil && !t.done {
+	if mergeErr == nil && !t.Done {
 		if begun, instead := s.begin(ctx, j, r, pr, t); !begun {
 			return instead
 		}
@@ -50,7 +51,7 @@ func (s *Service) apply(ctx context.Context, j due.Job[record.DueRow]) due.Outco
 			return due.Again(err)
 		}
 		m.SHA, mergeErr = s.mergeAt(ctx, host, r, pr, codehost.MergeOptions{
-			Base: pr.BaseRef, Head: pr.HeadRef, HeadSHA: d.HeadSHA, BaseSHA: t.base, Landed: t.landed,
+			Base: pr.BaseRef, Head: pr.HeadRef, HeadSHA: d.HeadSHA, BaseSHA: t.Base, Landed: t.Landed,
 			Method: codehost.Method(r.Policy.Merge.Method),
 			Title:  fmt.Sprintf("%s (#%d)", pr.Title, pr.Number), Body: message,
 			Author: s.Bot, Committer: s.Bot,
@@ -58,7 +59,7 @@ func (s *Service) apply(ctx context.Context, j due.Job[record.DueRow]) due.Outco
 	}
 	if mergeErr == nil {
 		m = s.compared(ctx, r, pr.Attempt(d.HeadSHA), t, m.SHA)
-		return due.Done(func(tx *db.Tx) error { return s.merged(tx, r, d, m) })
+		return due.Done(func(tx *db.Tx) error { return s.Merged(tx, r, d, m) })
 	}
 	if ctx.Err() != nil {
 		return due.Again(ctx.Err()) // a node takes the order again
@@ -68,7 +69,7 @@ func (s *Service) apply(ctx context.Context, j due.Job[record.DueRow]) due.Outco
 }
 
 // failed is what comes of an order that the host did not carry out.
-func (s *Service) failed(d record.DueRow, tries int64, mergeErr error) due.Outcome {
+func (s *Merger) failed(d record.DueRow, tries int64, mergeErr error) due.Outcome {
 	wait := func(after time.Duration, why string, and func(*db.Tx) error) due.Outcome {
 		return s.uncalled(d, after, func(tx *db.Tx) error {
 			_, err := record.Postpone.Exec(tx, record.PostponeArgs{ID: d.ID, Error: why, RetryAt: db.Micros(tx.Now.Add(after))})
@@ -83,10 +84,10 @@ func (s *Service) failed(d record.DueRow, tries int64, mergeErr error) due.Outco
 		if busy.Limit {
 			why = record.Limited
 		}
-		return wait(min(max(busy.After, time.Second), longestWait), why, nil)
+		return wait(min(max(busy.After, time.Second), LongestWait), why, nil)
 	}
 	if forbidden, is := errors.AsType[*codehost.ForbiddenError](mergeErr); is && forbidden.Asked { // see RetryNow
-		return wait(longestWait, record.UngrantedWords+forbidden.Permission+".", func(tx *db.Tx) error {
+		return wait(LongestWait, record.UngrantedWords+forbidden.Permission+".", func(tx *db.Tx) error {
 			pr, err := record.ByID.One(tx, tx.Account, d.PRID)
 			if err != nil {
 				return err
@@ -122,7 +123,7 @@ var Ungranted = event.DeclareSignal[Refusal]("pull.ungranted", "A merge waits fo
 
 // RetryNow makes the merges due that wait in repositories of tx.Account for their next try:
 // their owner has granted more. Those that wait for a limit of the host wait on.
-func (s *Service) RetryNow(tx *db.Tx, repoIDs []string) error {
+func (s *Merger) RetryNow(tx *db.Tx, repoIDs []string) error {
 	for _, repoID := range repoIDs {
 		ids, err := record.RefusedOrders.All(tx, repoID, record.Limited)
 		if err != nil {
@@ -137,8 +138,8 @@ func (s *Service) RetryNow(tx *db.Tx, repoIDs []string) error {
 
 // mergeAt merges a head. A host that keeps pull requests merges it itself: its rules
 // count, besides those of the policy.
-func (s *Service) mergeAt(ctx context.Context, host codehost.Host, r repo.Ref, pr *record.Pull, o codehost.MergeOptions) (string, error) {
-	if !s.kept(r) {
+func (s *Merger) mergeAt(ctx context.Context, host codehost.Host, r repo.Ref, pr *record.Pull, o codehost.MergeOptions) (string, error) {
+	if !s.Kept(r) {
 		return host.Merge(ctx, r.HostRepo(), o)
 	}
 	forge, err := s.Hosts.Forge(r.HostRepo())
@@ -152,19 +153,19 @@ func (s *Service) mergeAt(ctx context.Context, host codehost.Host, r repo.Ref, p
 	})
 }
 
-// merged records that an order was carried out, and has the branch deleted if the policy says
+// Merged records that an order was carried out, and has the branch deleted if the policy says
 // so. A branch that was merged otherwise is kept for whoever looks into it.
-func (s *Service) merged(tx *db.Tx, r repo.Ref, d record.DueRow, m record.Made) error {
+func (s *Merger) Merged(tx *db.Tx, r repo.Ref, d record.DueRow, m record.Made) error {
 	pr, recorded, err := s.applied(tx, d, m)
 	if err != nil || !recorded || m.Otherwise != "" || !r.Policy.Merge.DeleteBranch || pr.AuthorKind != record.ByAgent {
 		return err
 	}
-	return s.dropBranch(tx, r, pr.ID, pr.HeadRef, d.HeadSHA)
+	return s.DropBranch(tx, r, pr.ID, pr.HeadRef, d.HeadSHA)
 }
 
 // applied records the merge of an order; false if it is recorded already. It reads the pull
 // request again, because the head may have moved.
-func (s *Service) applied(tx *db.Tx, d record.DueRow, m record.Made) (pr *record.Pull, recorded bool, err error) {
+func (s *Merger) applied(tx *db.Tx, d record.DueRow, m record.Made) (pr *record.Pull, recorded bool, err error) {
 	pr, _, err = record.Lock(tx, d.PRID)
 	if err != nil {
 		return pr, false, err
@@ -192,7 +193,7 @@ func (s *Service) applied(tx *db.Tx, d record.DueRow, m record.Made) (pr *record
 		return pr, false, err
 	}
 	// There may be a question about a newer head.
-	if err := s.endQuestions(tx, pr); err != nil {
+	if err := s.EndQuestions(tx, pr); err != nil {
 		return pr, false, err
 	}
 	if err := s.announceMerge(tx, pr, d.HeadSHA, m.SHA, d.DecidedBy); err != nil || m.Otherwise == "" {
@@ -203,12 +204,12 @@ func (s *Service) applied(tx *db.Tx, d record.DueRow, m record.Made) (pr *record
 
 // notMerged records why the host did not carry out an order. The merge is tried again,
 // an agent repairs the head, or a person decides. again tells that the order stands.
-func (s *Service) notMerged(tx *db.Tx, d record.DueRow, tries int64, pr *record.Pull, mergeErr error) (again bool, err error) {
+func (s *Merger) notMerged(tx *db.Tx, d record.DueRow, tries int64, pr *record.Pull, mergeErr error) (again bool, err error) {
 	moved := errors.Is(mergeErr, codehost.ErrHeadMoved) || errors.Is(mergeErr, codehost.ErrNotFound)
 	conflict := errors.Is(mergeErr, codehost.ErrConflict)
 	why := whyNot(mergeErr)
-	if !moved && !conflict && tries < maxTries {
-		at := db.Micros(tx.Now.Add(retries.After(int(tries))))
+	if !moved && !conflict && tries < MaxTries {
+		at := db.Micros(tx.Now.Add(Retries.After(int(tries))))
 		_, err := record.Postpone.Exec(tx, record.PostponeArgs{ID: d.ID, Error: why, RetryAt: at, Told: true})
 		return true, err
 	}
@@ -248,15 +249,7 @@ func (s *Service) notMerged(tx *db.Tx, d record.DueRow, tries int64, pr *record.
 		}
 		s.Hub.Notify(tx, event.PullTopic)
 	}
-	return false, s.move(tx, pr)
-}
-
-// taskGoesOn tells the task of a pull request that it waits for checks again.
-func (s *Service) taskGoesOn(tx *db.Tx, pr *record.Pull) error {
-	if pr.TaskID == nil {
-		return nil
-	}
-	return record.TaskAwaits.Send(tx, record.Progress{TaskID: *pr.TaskID, PRID: pr.ID})
+	return false, s.Pulls.Move(tx, pr)
 }
 
 // whyNot is the reason why a merge was not made, for people. An error that is no fault

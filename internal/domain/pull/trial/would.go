@@ -1,43 +1,11 @@
-package pull
+package trial
 
 import (
-	"context"
-
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 )
-
-// tried tries a merge at the code host. It fails with the errors of the host.
-func (s *Service) tried(ctx context.Context, r repo.Ref, a record.Attempt) (o codehost.Outcome, landed []string, err error) {
-	host, err := s.Hosts.Of(r.HostRepo())
-	if err != nil {
-		return o, nil, err
-	}
-	if landed, err = s.landed(ctx, r, a); err != nil {
-		return o, nil, err
-	}
-	o, err = host.Outcome(ctx, r.HostRepo(), codehost.OutcomeOptions{Base: a.BaseRef, Head: a.Head, Landed: landed, Had: a.Had})
-	return o, landed, err
-}
-
-// landed are the heads that are known to have been merged into the base of an attempt,
-// maybe by other commits than their own. Of what the server has merged itself, git tells.
-func (s *Service) landed(ctx context.Context, r repo.Ref, a record.Attempt) (heads []string, err error) {
-	if a.StartSHA != "" {
-		heads = append(heads, a.StartSHA)
-	}
-	if !s.kept(r) {
-		return heads, nil
-	}
-	err = s.DB.Read(ctx, func(tx *db.Tx) error {
-		merged, err := record.MergedHeads.All(tx, r.ID, a.BaseRef)
-		heads = append(heads, merged...)
-		return err
-	})
-	return heads, err
-}
 
 // would is what a merge that was tried would do; nil for a conflict, and if the base has the
 // head already.

@@ -1,4 +1,4 @@
-package pull
+package merge
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type Signers struct {
 
 // message is the body of a merge commit: the first paragraph of the report, and the
 // Signers.
-func (s *Service) message(ctx context.Context, pr *record.Pull, d record.DueRow) (string, error) {
+func (s *Merger) message(ctx context.Context, pr *record.Pull, d record.DueRow) (string, error) {
 	var who Signers
 	var report string
 	err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
