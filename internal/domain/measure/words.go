@@ -31,6 +31,9 @@ const (
 	// outside was no try.
 	runEnded = `ended_at >= :from_at AND ended_at < :to_at`
 	tried    = `outcome IN ('succeeded', 'failed', 'lost')`
+	// By itself ended a run whose agent came to an end, good or not: one whose box went away, or
+	// that was stopped from outside, says nothing of its template.
+	byItself = `outcome IN ('succeeded', 'failed')`
 
 	// Spent is the cost of calls, in the minute in which each ended; a call without a known price
 	// costs NULL and is counted in unpriced.
