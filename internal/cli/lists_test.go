@@ -53,7 +53,7 @@ func TestListsUnder(t *testing.T) {
 		"source deliveries " + someID:       {"OUTCOME", "It burns"},
 		"key prices":                        {"PROVIDER    MODEL  INPUT", "$0.2"},
 		"plan view " + someID:               {"SLUG    STATUS   TITLE  TASKS", "22345678 running"},
-		"budget usage": {"spent usd", "–", "LOGIN", "ada    –", "NAME   SPENT  SESSIONS  CALLS", "\nnone  –",
+		"budget usage": {"spent           –", "LOGIN", "ada    –", "NAME   SPENT  SESSIONS  CALLS", "\nnone  –",
 			"NAME  DAY         SPENT  CALLS", "team  2026-11-02  $0.42",
 			"!" + otherID},
 		"budget usage --days-by key": {"team  2026-11-02  $0.42"},
