@@ -45,10 +45,18 @@ func plainUsage(_ context.Context, _ *client.Client, usage map[string]any) {
 			}
 		}
 	}
+	given, err := strconv.ParseFloat(object.Text(usage["given_usd"]), 64)
+	none := err == nil && given == 0 // no gift paid for anything: there is nothing to tell apart
+	if none {
+		delete(usage, "given_usd")
+	}
 	for name := range usageTables {
 		parts, _ := usage[name].([]any)
 		for _, p := range parts {
 			of := object.Map(p)
+			if none {
+				delete(of, "given_usd")
+			}
 			unpriced(of)
 			if unnamed, ok := of["name"]; ok && unnamed == nil {
 				of["name"] = "none"

@@ -53,7 +53,7 @@ func TestListsUnder(t *testing.T) {
 		"source deliveries " + someID:       {"OUTCOME", "It burns"},
 		"key prices":                        {"PROVIDER    MODEL  INPUT", "$0.2"},
 		"plan view " + someID:               {"SLUG    STATUS   TITLE  TASKS", "22345678 running"},
-		"budget usage": {"spent usd", "–", "LOGIN", "ada    –", "NAME   SPENT  SESSIONS  CALLS", "\nnone  –",
+		"budget usage": {"spent           –", "LOGIN", "ada    –", "NAME   SPENT  SESSIONS  CALLS", "\nnone  –",
 			"NAME  DAY         SPENT  CALLS", "team  2026-11-02  $0.42",
 			"!" + otherID},
 		"budget usage --days-by key": {"team  2026-11-02  $0.42"},
@@ -263,5 +263,26 @@ func TestWrittenTextIsKept(t *testing.T) {
 	p.holds("ask file --editor", 0, "filed, open", "!Your text")
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+// A field that the answer does not have is refused before anything is made.
+func TestWrongFieldsMakeNothing(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, map[string]string{"POST /v1/asks": `{"kind": "filed", "askId": "` + someID + `", "state": "pending"}`})
+	p := f.person(t)
+	for _, line := range []string{"ask file --repo acme/web --json id Mend-it", "ask file --json --repo acme/web Mend-it",
+		"task create --repo acme/web --json id Mend-it", "repo create acme/x --json full_name"} {
+		shown, code := p.terminal(strings.Fields(line))
+		if code != exit.CodeMisused || !strings.Contains(shown, "there is no field") {
+			t.Errorf("%s: exit code %d\n%s", line, code, shown)
+		}
+	}
+	if len(f.calls) > 0 {
+		t.Errorf("it was called all the same: %q", f.calls)
+	}
+	if shown, code := p.terminal(strings.Fields("ask file --repo acme/web --json askId,state Mend-it")); code != 0 ||
+		!strings.Contains(shown, someID) {
+		t.Errorf("exit code %d\n%s", code, shown)
 	}
 }

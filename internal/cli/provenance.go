@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/ed25519"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"yardmaster/internal/attestation"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/noun"
+	"yardmaster/internal/cli/object"
 	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/tree"
@@ -98,7 +100,13 @@ func defineProvenanceShow(fl *flag.FlagSet) tree.Action {
 		if err != nil {
 			return err
 		}
-		said(os.Stdout, s)
+		b, err := json.Marshal(s)
+		if err == nil {
+			err = noun.WithNames(ctx, c, saidOf)(os.Stdout, b)
+		}
+		if err != nil {
+			return err
+		}
 		fmt.Printf("artifact   %s\nnote       %s\nkey        %s\n", p.Artifact, p.Note, p.PublicKey)
 		return nil
 	}
@@ -162,6 +170,16 @@ func verified(text, commit string, keys []ed25519.PublicKey) (all []attestation.
 	return all, nil
 }
 
+// saidOf is said of a statement in JSON, in which people and boxes may have their names.
+func saidOf(out io.Writer, b []byte) error {
+	var s attestation.Statement
+	err := json.Unmarshal(b, &s)
+	if err == nil {
+		said(out, s)
+	}
+	return err
+}
+
 // said prints what a statement says, in short.
 func said(out io.Writer, s attestation.Statement) {
 	m, none := s.Predicate, "nobody knows"
@@ -172,7 +190,11 @@ func said(out io.Writer, s attestation.Statement) {
 	p("merges", "%s#%d at %s into %s", m.PullRequest.Repo, m.PullRequest.Number, m.PullRequest.HeadSHA, m.PullRequest.BaseRef)
 	p("decided", "%s, %s", text(m.MergedBy, none), m.MergedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
 	if m.Asked != nil {
-		p("asked", "%s, task %s, verdict %s", text(m.Asked.RequestedBy, m.Asked.CreatedBy), m.Asked.TaskID, text(m.Asked.Verdict, "none"))
+		by := text(m.Asked.RequestedBy, m.Asked.CreatedBy)
+		if object.WholeID.MatchString(by) { // the person, who has no kind before the id there
+			by = "user:" + by
+		}
+		p("asked", "%s, task %s, verdict %s", by, m.Asked.TaskID, text(m.Asked.Verdict, "none"))
 	}
 	for _, r := range m.Runs {
 		p("run", "%s %s of %s, %s with %s on %s, isolation %s", r.Kind, text(r.Outcome, "unfinished"), r.Template, r.Agent,

@@ -4,10 +4,12 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/act"
+	"yardmaster/internal/cli/capability"
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/noun"
 	"yardmaster/internal/cli/signin"
@@ -41,6 +43,11 @@ func reviewCommand() tree.Command {
 			"request is given the words of TEXT.",
 		Examples: []string{"yardmaster pr review acme/web#3", `yardmaster pr review acme/web#3 --request-changes "Raise a TypeError."`,
 			"yardmaster pr review acme/web#3 --approve"}}
+	for _, op := range []string{"review.rerun", "review.request_changes", "review.withdraw_request", "pr.get"} { // each way has its own
+		c.Members = append(c.Members, capability.Members(capability.One(op).Output())...)
+	}
+	slices.Sort(c.Members)
+	c.Members = slices.Compact(c.Members)
 	c.Define = func(fl *flag.FlagSet) tree.Action {
 		head := map[string]string{"head_sha": ""} // that of the pull request when the command runs
 		ways := []*reviewWay{

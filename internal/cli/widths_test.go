@@ -39,7 +39,9 @@ var widthsAnswers = map[string]string{
 		"days": [{"day": "2026-11-28", "spent_usd": "7.10", "calls": 120, "unpriced_calls": 0}],
 		"members": [{"user_id": "` + someID + `", "login": "ada", "spent_usd": "12.40", "reserved_usd": "0.00", "cap_usd": "50.00"}],
 		"models": [{"name": "model-1", "spent_usd": "12.40", "sessions": 31, "calls": 208, "unpriced_calls": 0}],
-		"repos": [{"name": "acme/web", "spent_usd": "12.40", "sessions": 31, "calls": 208, "unpriced_calls": 0}], "kinds": []}`,
+		"repos": [{"name": "acme/web", "spent_usd": "12.40", "sessions": 31, "calls": 208, "unpriced_calls": 0}], "kinds": [], "given_usd": "0.00",
+		"tasks": [{"id": "` + someID + `", "name": "Mend the total of a cart", "spent_usd": "12.40", "given_usd": "0.00", "sessions": 1, "calls": 4,
+			"unpriced_calls": 0}]}`,
 	"POST /v1/org/members": `{"kind": "invited", "member": null, "invitation": {"id": "inv_` + someID + `",
 		"email": "bob@example.com", "login": null, "role": "member"}, "link": "https://yard.example.com/invite/dev_inv_1"}`,
 	"GET /v1/tasks": `{"data": [

@@ -164,6 +164,22 @@ func (h *Hosts) CloneURL(r Repo) string {
 	return s.Host.CloneURL(r)
 }
 
+// Shown is a host with pages about its repositories, for people.
+type Shown interface {
+	// WebURL is the address of the page of a repository.
+	WebURL(r Repo) string
+}
+
+// WebURL is where people see a repository at its host; empty if that has no pages, or the server
+// is not connected to it.
+func (h *Hosts) WebURL(r Repo) string {
+	s, err := h.sides(r)
+	if shown, ok := s.Host.(Shown); ok && err == nil {
+		return shown.WebURL(r)
+	}
+	return ""
+}
+
 func (h *Hosts) sides(r Repo) (Sides, error) {
 	h.mu.RLock()
 	s, ok := h.all[r.Host]

@@ -14,6 +14,23 @@ type named struct {
 
 func (n named) CloneURL(r Repo) string { return n.at + r.String() }
 
+// shown is a host with pages for people.
+type shown struct{ named }
+
+func (s shown) WebURL(r Repo) string { return s.at + "pages/" + r.String() }
+
+// People see a repository where its host has pages about it, and nowhere else.
+func TestWebURL(t *testing.T) {
+	t.Parallel()
+	a, b := named{at: "http://a/"}, shown{named{at: "http://b/"}}
+	hosts := NewHosts(map[string]Sides{"a": {Host: a, Forge: a}, "b": {Host: b, Forge: b}})
+	for name, want := range map[string]string{"a": "", "b": "http://b/pages/acme/web", "c": ""} {
+		if url := hosts.WebURL(Repo{Host: name, Owner: "acme", Name: "web"}); url != want {
+			t.Errorf("at %s it is %q, not %q", name, url, want)
+		}
+	}
+}
+
 func TestHosts(t *testing.T) {
 	a, b := named{at: "http://a/"}, named{at: "http://b/"}
 	given := map[string]Sides{"a": {Host: a, Forge: a}, "b": {Host: b, Forge: b}}

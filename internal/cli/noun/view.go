@@ -194,6 +194,11 @@ func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[stri
 			if at, err := time.Parse(time.RFC3339Nano, v); err == nil {
 				c.Text = terminal.When(now, at)
 			}
+			if is, found := strings.CutSuffix(name, "_usd"); found {
+				if label = strings.ReplaceAll(is, "_", " "); money(v) {
+					c.Text = "$" + v
+				}
+			}
 			facts = append(facts, terminal.Fact{Label: label, Value: c})
 		case []any:
 			if len(v) == 0 {
@@ -243,8 +248,15 @@ func writeMembers(w io.Writer, s terminal.Screen, members []string, row map[stri
 	return nil
 }
 
-// Objects writes a list of objects: as a table if the screen has room for all of it, else each
-// by itself. order, if it is given, are the members that are shown.
+// money tells whether a text is an amount, and not what stands for one.
+func money(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil
+}
+
+// Objects writes a list of objects: as a table if the screen has room for all of it, if need be
+// with the short ids by which each is found, else each by itself. order, if it is given, are the
+// members that are shown.
 func Objects(w io.Writer, s terminal.Screen, all []any, order []string, now time.Time) error {
 	var heads []string
 	for _, e := range all {
@@ -288,7 +300,7 @@ func Objects(w io.Writer, s terminal.Screen, all []any, order []string, now time
 		}
 		cells = append(cells, line)
 	}
-	if s.Width == 0 || whole && s.Fits(columns, cells) {
+	if s.Width == 0 || whole && (s.Fits(columns, cells) || shorten(heads, cells) && s.Fits(columns, cells)) {
 		return s.Table(w, columns, cells)
 	}
 	for i, e := range all {
@@ -301,6 +313,25 @@ func Objects(w io.Writer, s terminal.Screen, all []any, order []string, now time
 		}
 	}
 	return nil
+}
+
+// shorten makes the ids of a table short; false if two of them would be the same, or there are none.
+func shorten(heads []string, cells [][]terminal.Cell) bool {
+	at := slices.Index(heads, "id")
+	if at < 0 {
+		return false
+	}
+	seen := map[string]bool{}
+	for _, line := range cells {
+		seen[object.Short(line[at].Text)] = true
+	}
+	if len(seen) < len(cells) {
+		return false
+	}
+	for i := range cells {
+		cells[i][at].Text = object.Short(cells[i][at].Text)
+	}
+	return true
 }
 
 // place is where a member of an object stands among the others: its id and name first, ids of others last.

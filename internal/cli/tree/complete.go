@@ -11,6 +11,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/capability"
+	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/client"
 )
 
@@ -172,6 +173,24 @@ func (l Line) fieldsOf(c *cobra.Command) []string {
 			return capability.Members(capability.RowOf(capability.One(id).Output()))
 		}
 		return capability.Members(capability.One(id).Output())
+	}
+	return nil
+}
+
+// known fails with misuse if --json names a field that what a command answers does not have, before
+// the command has changed anything. A list says so by its rows, and what calls any capability by
+// its answer.
+func (l Line) known(c *cobra.Command, of Command) error {
+	f := c.Flags().Lookup("json")
+	if f == nil || !f.Changed || of.Rows || of.Words == "call" || f.Value.String() == "*" {
+		return nil
+	}
+	fields := l.fieldsOf(c)
+	for name := range strings.SplitSeq(f.Value.String(), ",") {
+		first, _, _ := strings.Cut(strings.TrimSpace(name), ".")
+		if len(fields) > 0 && !slices.Contains(fields, first) {
+			return exit.Misused("there is no field %q; there are %s", strings.TrimSpace(name), strings.Join(fields, ", "))
+		}
 	}
 	return nil
 }

@@ -186,6 +186,9 @@ func (l Line) graft(root *cobra.Command, group string, of Command, flags bool) {
 		if f := c.Flags().Lookup("repo"); f != nil {
 			repo = f.Value.String()
 		}
+		if err := l.known(c, of); err != nil {
+			return err
+		}
 		plain, err := of.Checked(ctx, plain, repo)
 		if err != nil {
 			return err

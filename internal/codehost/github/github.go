@@ -225,6 +225,9 @@ func (h *Host) Can(c codehost.Capability) bool {
 // credential of GitHub.
 func (h *Host) CloneURL(r codehost.Repo) string { return h.cfg.CloneURL(r) }
 
+// WebURL implements codehost.Shown.
+func (h *Host) WebURL(r codehost.Repo) string { return h.web.JoinPath(r.Owner, r.Name).String() }
+
 // named is the name that a repository had at a time.
 type named struct {
 	repo codehost.Repo

@@ -175,7 +175,6 @@ CREATE TABLE tasks (
 CREATE INDEX tasks_list ON tasks (account_id, created_at, id);
 CREATE INDEX tasks_later ON tasks (account_id, not_before) WHERE status = 'pending' AND not_before > 0;
 CREATE INDEX tasks_in_flight ON tasks (account_id, box_id) WHERE status IN ('claimed', 'running');
-CREATE INDEX tasks_repo ON tasks (repo_id, created_at, id);
 CREATE TABLE queue_depths (
   account_id TEXT PRIMARY KEY REFERENCES accounts (id),
   pending    BIGINT NOT NULL
@@ -1608,7 +1607,6 @@ CREATE TABLE digests (
 );
 CREATE INDEX digests_account ON digests (account_id, created_at, id);
 CREATE INDEX digests_age ON digests (created_at);
-CREATE INDEX tasks_finished ON tasks (account_id, finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX pulls_closed ON pulls (account_id, closed_at) WHERE closed_at IS NOT NULL;
 CREATE INDEX ci_runs_finished ON ci_runs (account_id, finished_at) WHERE finished_at IS NOT NULL;
 CREATE TABLE notifications (
@@ -2365,6 +2363,12 @@ CREATE INDEX budget_limits_ref ON budget_limits (ref);
 CREATE INDEX tokens_user ON tokens (user_id) WHERE revoked_at IS NULL;
 CREATE INDEX invitations_by ON invitations (invited_by) WHERE accepted_at IS NULL AND revoked_at IS NULL;
 CREATE INDEX account_closures_by ON account_closures (asked_by);
+CREATE INDEX tasks_ended ON tasks (repo_id, status, finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX pulls_repo_merged ON pulls (repo_id, merged_at) WHERE merged_at IS NOT NULL;
+CREATE INDEX pulls_repo_closed ON pulls (repo_id, closed_at) WHERE state = 'closed';
+CREATE INDEX ci_runs_ended ON ci_runs (repo_id, status, finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX tasks_repo ON tasks (repo_id, created_at, id, kind);
+CREATE INDEX tasks_finished ON tasks (account_id, finished_at, status) WHERE finished_at IS NOT NULL;
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2538,6 +2542,7 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (170, 735, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (171, 740, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (172, 745, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (173, 750, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (174, 770, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
 INSERT INTO schema_releases (version, oldest, program) VALUES (680, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (690, 670, '');
@@ -2552,3 +2557,4 @@ INSERT INTO schema_releases (version, oldest, program) VALUES (735, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (740, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (745, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (750, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (770, 670, '');

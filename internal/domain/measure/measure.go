@@ -7,6 +7,7 @@
 //   - words.go: what counts as merged, failed, open, waiting
 //   - store_pulls.go, store_tasks.go, store_money.go, store_waiting.go: of an account
 //   - store_health.go, store_authored.go: how well a repository does
+//   - store_templates.go, store_lanes.go: how well templates do
 //   - store_platform.go: of the whole server
 package measure
 

@@ -22,7 +22,8 @@ const (
 	shipping  = `status IN ('awaiting_ci', 'awaiting_review', 'mergeable')`
 	unended   = `status NOT IN ('completed', 'merged', 'cancelled', 'failed')`
 	// Filed are tasks that somebody wanted: reviews, repairs and checks follow from them.
-	filed = `kind NOT IN ('review', 'babysit', 'ci') AND created_at >= :from_at AND created_at < :to_at`
+	wanted = `kind NOT IN ('review', 'babysit', 'ci')`
+	filed  = wanted + ` AND created_at >= :from_at AND created_at < :to_at`
 
 	// Ready are tasks that a box could take at once, but for what holds the repository or its keys.
 	ready = `status = 'pending' AND waiting_deps = 0 AND not_before = 0 AND conflict_with IS NULL`
@@ -31,10 +32,22 @@ const (
 	// outside was no try.
 	runEnded = `ended_at >= :from_at AND ended_at < :to_at`
 	tried    = `outcome IN ('succeeded', 'failed', 'lost')`
+	// By itself ended a run whose agent came to an end, good or not: one whose box went away, or
+	// that was stopped from outside, says nothing of its template.
+	byItself = `outcome IN ('succeeded', 'failed')`
 
 	// Spent is the cost of calls, in the minute in which each ended; a call without a known price
 	// costs NULL and is counted in unpriced.
 	spent = `minute >= :from_at AND minute < :to_at`
 
 	planHeld = `bucket = 'held'`
+)
+
+// The same within a part of a span, b.
+const (
+	from     = ` >= b.from_at AND `
+	mergedIn = `merged_at` + from + `merged_at < b.to_at`
+	closedIn = `state = 'closed' AND closed_at` + from + `closed_at < b.to_at`
+	endedIn  = `finished_at` + from + `finished_at < b.to_at`
+	filedIn  = wanted + ` AND created_at` + from + `created_at < b.to_at`
 )

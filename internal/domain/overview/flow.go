@@ -9,6 +9,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/fault"
+	"yardmaster/internal/money"
 )
 
 const (
@@ -35,6 +36,30 @@ type Flow struct {
 	Days   []FlowDay   `json:"days" doc:"each day, the oldest first"`
 	Queue  []FlowQueue `json:"queue" doc:"the last 24 hours in quarters of an hour, the oldest first"`
 	Slots  int64       `json:"slots" example:"6" doc:"how many tasks the account's boxes can have at once, as of now"`
+
+	Templates []FlowTemplate `json:"templates" doc:"how often runs of work succeeded, by template, the most used first; of the newest 20,000 of these days"`
+}
+
+// FlowTemplate is how often a template did what it was to do.
+type FlowTemplate struct {
+	_        struct{} `doc:"How often the runs of a template succeeded, of those that ended by themselves: what was stopped from outside or lost its box is not counted." schema:"FlowTemplate"`
+	Template string   `json:"template" example:"default" doc:"its name"`
+	N        int64    `json:"n" example:"33" doc:"runs of work that succeeded"`
+	D        int64    `json:"d" example:"40" doc:"of how many that succeeded or failed"`
+	Low      float64  `json:"low" example:"0.68" doc:"the true rate is hardly lower: the 95 % interval by Wilson"`
+	High     float64  `json:"high" example:"0.91" doc:"nor higher"`
+	CostUSD  *string  `json:"cost_usd" format:"decimal" example:"0.42" doc:"the mean of the runs that have a price, decimal US dollars; null: none has"`
+	Priced   int64    `json:"priced" example:"38" doc:"of how many runs that is the mean"`
+}
+
+func ofTemplate(r measure.TemplateRate) FlowTemplate {
+	out := FlowTemplate{Template: r.Template, N: r.N, D: r.D, Priced: r.Priced}
+	out.Low, out.High = measure.Rate{N: r.N, D: r.D}.Wilson()
+	if r.Micros != nil && r.Priced > 0 {
+		mean := *r.Micros / r.Priced
+		out.CostUSD = money.DollarsOrNone(&mean)
+	}
+	return out
 }
 
 // FlowDay is what came to its end on one day.
@@ -73,7 +98,7 @@ func (s *Service) flow(ctx context.Context, in flowIn) (out Flow, err error) {
 			repoID = id
 		}
 		span := measure.Span{From: tx.Now.UTC().Truncate(oneDay).Add(-time.Duration(in.Days-1) * oneDay), To: tx.Now}
-		out = Flow{From: span.From, At: tx.Now, Days: make([]FlowDay, in.Days)}
+		out = Flow{From: span.From, At: tx.Now, Days: make([]FlowDay, in.Days), Templates: []FlowTemplate{}}
 		for i := range out.Days {
 			out.Days[i] = FlowDay{Day: span.From.Add(time.Duration(i) * oneDay).Format(time.DateOnly), Parts: []Part{}}
 		}
@@ -103,6 +128,13 @@ func (s *Service) flow(ctx context.Context, in flowIn) (out Flow, err error) {
 			return err
 		}
 		out.Queue = depths(recent, turns)
+		templates, err := measure.ByTemplate(tx, span, repoID)
+		if err != nil {
+			return err
+		}
+		for _, r := range templates {
+			out.Templates = append(out.Templates, ofTemplate(r))
+		}
 		out.Slots, err = measure.SlotsOf(tx)
 		return err
 	})

@@ -60,8 +60,11 @@ func TestFlow(t *testing.T) {
 		if got.Merged != 2 || got.Half == nil || *got.Half != 6000 || *got.Most != 12000 {
 			t.Errorf("%d merged, half within %v, most within %v", got.Merged, got.Half, got.Most)
 		}
+		if a := got.Templates; len(a) != 1 || a[0].Template != "default" || a[0].N != 1 || a[0].D != 1 || a[0].CostUSD != nil {
+			t.Errorf("by template: %+v", a)
+		}
 		none, err := y.flow(db.WithAccount(t.Context(), "rival"), flowIn{})
-		if err != nil || none.Merged != 0 || len(none.Days) != 30 || none.Half != nil {
+		if err != nil || none.Merged != 0 || len(none.Days) != 30 || none.Half != nil || len(none.Templates) != 0 {
 			t.Errorf("of another account: %+v, %v", none, err)
 		}
 		if _, err := y.flow(db.WithAccount(t.Context(), "rival"), flowIn{Repo: "acme/web"}); err == nil {
@@ -91,4 +94,52 @@ func TestDepths(t *testing.T) {
 	if want := "2/1 1/1 1/1 1/1 1/1 "; out.String() != want || len(got) != 96 {
 		t.Errorf("%d parts, the first are %s, not %s", len(got), out.String(), want)
 	}
+}
+
+// A template is judged by its runs of work that ended by themselves in these days; what one cost
+// is the mean of those that have a price.
+func TestSuccessByTemplate(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		day := y.now().UTC().Truncate(oneDay)
+		n := 0
+		try := func(template, kind, repo, outcome string, days int, micros *int64) {
+			n++
+			task, run := fmt.Sprint("task", n), fmt.Sprint("run", n)
+			y.add(seed.Task{ID: task, Account: "acme", Repo: repo, Kind: kind, Template: template},
+				seed.Run{ID: run, Account: "acme", Task: task, Repo: repo, Box: fmt.Sprint("box", n)},
+				seed.Session{ID: run, Account: "acme", Repo: repo, Run: &run, Task: &task, Micros: micros})
+			y.do(seed.RunEnds, run, day.Add(time.Duration(days)*oneDay).UnixMicro(), outcome)
+		}
+		for i := range 3 {
+			try("quick", "work", "web", "succeeded", -i, new(int64(100_000*(i+1))))
+		}
+		try("quick", "work", "api", "failed", 0, nil)
+		try("careful", "work", "web", "succeeded", 0, nil)
+		try("careful", "work", "web", "lost", 0, nil)        // its box went away
+		try("careful", "work", "web", "interrupted", 0, nil) // stopped from outside
+		try("careful", "review", "web", "failed", 0, nil)    // no work
+		try("careful", "work", "web", "failed", -3, nil)     // before these days
+		for repo, want := range map[string]string{"": "quick 3/4 0.20 of 3; careful 1/1 none of 0; ",
+			"acme/web": "quick 3/3 0.20 of 3; careful 1/1 none of 0; "} {
+			got, err := y.flow(db.WithAccount(t.Context(), "acme"), flowIn{Days: 3, Repo: repo})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			for _, s := range got.Templates {
+				cost := "none"
+				if s.CostUSD != nil {
+					cost = *s.CostUSD
+				}
+				fmt.Fprintf(&out, "%s %d/%d %s of %d; ", s.Template, s.N, s.D, cost, s.Priced)
+				if s.Low <= 0 || s.Low >= s.High || s.High > 1 {
+					t.Errorf("of %s the range is %v to %v", s.Template, s.Low, s.High)
+				}
+			}
+			if out.String() != want {
+				t.Errorf("of %q: %s\nnot %s", repo, out.String(), want)
+			}
+		}
+	})
 }

@@ -62,7 +62,8 @@ func (s *Service) Ops() []op.Op {
 func (s *Service) wire(r row) Repository {
 	out := Repository{
 		ID: r.ID, Owner: r.Owner, Repo: r.Name, FullName: r.Owner + "/" + r.Name, Host: r.Host,
-		CloneURL: s.Hosts.CloneURL(r.ref().HostRepo()), DefaultBranch: r.DefaultBranch, Private: r.Private, Enabled: r.Enabled,
+		CloneURL: s.Hosts.CloneURL(r.ref().HostRepo()), WebURL: db.NullText(s.Hosts.WebURL(r.ref().HostRepo())),
+		DefaultBranch: r.DefaultBranch, Private: r.Private, Enabled: r.Enabled,
 		DonationsEnabled: r.DonationsEnabled, AIFirst: r.AIFirst, CanaryEnabled: r.CanaryEnabled, PublicStatsEnabled: r.PublicStatsEnabled,
 		LastActivityAt: r.LastActivityAt, CreatedAt: r.CreatedAt,
 	}

@@ -41,6 +41,7 @@ type Repository struct {
 	FullName           string     `json:"full_name" example:"acme/web" doc:"owner/name"`
 	Host               string     `json:"host" example:"builtin" doc:"the code host that has it: builtin is this server's own"`
 	CloneURL           string     `json:"clone_url" format:"uri" example:"https://yardmaster.example.com/git/acme/web.git" doc:"where git fetches it from"`
+	WebURL             *string    `json:"web_url" format:"uri" example:"https://github.com/acme/web" doc:"its page at its host, for people; null: the built-in host has none"`
 	DefaultBranch      string     `json:"default_branch" example:"main" doc:"the branch that work begins from and is merged into; its policy file is in force"`
 	Private            bool       `json:"private" doc:"not open to everybody at its host; all of the built-in host are private"`
 	Enabled            bool       `json:"enabled" doc:"false: its tasks wait, and new ones are refused"`

@@ -41,6 +41,7 @@ func TestAnswerHasItsLines(t *testing.T) {
 	b.See("config.yml:1-2")
 	b.See("logo: <img src=x")
 	b.See("1 sentence was left out.")
+	b.Until("no way to a page that the built-in host does not have", `!document.querySelector("figcaption a")`)
 	shoot(b, "answer")
 	b.Fill("Question", "What is the port of the moon?")
 	b.Click("main form button.main")

@@ -35,6 +35,8 @@ func TestDetailsBesideAList(t *testing.T) {
 	if n := browser.Eval[int](b, "asked"); n != 0 {
 		t.Errorf("moving the mark asked the server %d times", n)
 	}
+	b.Click("aside.pane summary")
+	b.Until("the step that goes on", `/^queue · /.test(document.querySelector("aside.pane details li")?.innerText ?? "")`)
 	usable(b, "details beside a list")
 	if over := browser.Eval[float64](b, `document.getElementById("tasks").getBoundingClientRect().right -
 		document.querySelector("aside.pane").getBoundingClientRect().left`); over > 0 {

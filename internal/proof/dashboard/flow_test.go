@@ -98,6 +98,14 @@ func TestFlowIsDrawn(t *testing.T) {
 	b.Until("they are drawn", `document.querySelectorAll(".fig .chart").length === 2`)
 	both(b, "Home")
 	shoot(b, "home-flow")
+	b.Resize(1440, 900)
+	visit(b, "/ui/tasks", "Tasks")
+	b.Button("Details")
+	b.Click("aside.pane summary")
+	b.Until("what is done of a task is one line", `/\d steps done: queue, .*people/.test(document.querySelector("aside.pane details").innerText) &&
+		document.querySelectorAll("aside.pane details li").length === 1`)
+	usable(b, "the steps of a task")
+	b.Button("Details")
 	content(b)
 }
 

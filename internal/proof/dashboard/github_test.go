@@ -100,6 +100,15 @@ func TestGitHubIsConnected(t *testing.T) {
 	b.See("acme/shop")
 	patience.Until(y.T, "the repository is enabled", func() bool { return y.call("GET", "/v1/repos/acme/shop", "")["enabled"] == true })
 
+	repo, _ := y.call("GET", "/v1/repos/acme/shop", "")["id"].(string)
+	commit := strings.Repeat("c", 40)
+	y.call("PUT", "/v1/kb/"+repo+"/pages/build", `{"title": "Build", "body": "Run make.",
+		"provenance": {"commit": "`+commit+`", "files": ["docs/read me.md"]}}`)
+	visit(b, "/ui/kb/acme/shop/build", "Build")
+	b.Until("the way to the file as it was", `document.querySelector("aside a[target]").href === `+
+		text(gh.Web+"/acme/shop/blob/"+commit+"/docs/read%20me.md"))
+	shoot(b, "kb-sources")
+
 	visit(b, "/ui/repos/acme/shop/flakes", "Flakes of acme/shop")
 	b.See("No failure came and went")
 	shop.Commit(bob, "mine", "Build it", map[string]string{"build.txt": "It is built.\n"})

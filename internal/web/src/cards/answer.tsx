@@ -5,6 +5,7 @@ import {
   projectAsk,
   type AnswerCitationMove,
   type KeptAnswer,
+  type Repository,
   type RepositoryAnswer,
 } from "../client.gen";
 import { useList } from "../list";
@@ -12,8 +13,9 @@ import { inert } from "../ui/ansi";
 import { Form } from "../ui/form";
 import { Cards, of, Text } from "../ui/inputs";
 import { Time } from "../ui/time";
+import { hrefOfFile, Source } from "./source";
 
-export function Ask(p: { at: { owner: string; repo: string } }) {
+export function Ask(p: { at: { owner: string; repo: string }; repo: Repository }) {
   const [a, set] = useState<RepositoryAnswer | null>(null);
   return (
     <>
@@ -39,14 +41,14 @@ export function Ask(p: { at: { owner: string; repo: string } }) {
           />
         )}
       </Form>
-      <div aria-live="polite">{a && <Answer of={a} />}</div>
-      <Earlier key={a?.session_id ?? ""} at={p.at} />
+      <div aria-live="polite">{a && <Answer repo={p.repo} of={a} />}</div>
+      <Earlier key={a?.session_id ?? ""} at={p.at} repo={p.repo} />
     </>
   );
 }
 
 // Earlier are the answers that one was given before, with where their lines are by now.
-function Earlier(p: { at: { owner: string; repo: string } }) {
+function Earlier(p: { at: { owner: string; repo: string }; repo: Repository }) {
   const list = useList<KeptAnswer>("answers", (cursor, signal) => projectAnswers({ ...p.at, cursor }, { signal }));
   if (list.ids.value.length === 0) return null;
   return (
@@ -63,7 +65,7 @@ function Earlier(p: { at: { owner: string; repo: string } }) {
               <Time at={k.asked_at} />
               {k.stale && <span class="hold"> Lines of it have changed: ask again.</span>}
             </summary>
-            <Answer of={k.answer} now={k.now} />
+            <Answer repo={p.repo} of={k.answer} now={k.now} />
           </details>
         )}
       />
@@ -78,7 +80,7 @@ function moved(m: AnswerCitationMove | undefined): string {
   return m?.state === "unknown" ? " · whether it is still there is not known" : "";
 }
 
-function Answer(p: { of: RepositoryAnswer; now?: AnswerCitationMove[] }) {
+function Answer(p: { repo: Repository; of: RepositoryAnswer; now?: AnswerCitationMove[] }) {
   const a = p.of;
   return (
     <>
@@ -97,7 +99,10 @@ function Answer(p: { of: RepositoryAnswer; now?: AnswerCitationMove[] }) {
                     cited && (
                       <figure key={n}>
                         <figcaption class="dim">
-                          <code>{inert(cited.cite)}</code>
+                          <Source
+                            name={cited.cite}
+                            href={hrefOfFile(p.repo, cited.commit, cited.path, cited.line, cited.end_line)}
+                          />
                           {moved(p.now?.[n - 1])}
                         </figcaption>
                         <pre tabIndex={0}>{inert(cited.text)}</pre>

@@ -6,6 +6,7 @@ import {
   type KnowledgeStale,
   type Repository,
 } from "../client.gen";
+import { hrefOfFile, Source } from "./source";
 import { useOne } from "../list";
 import { inert } from "../ui/ansi";
 import { anchors, Markdown, type How } from "../ui/markdown";
@@ -78,7 +79,7 @@ export function Text(p: { full: string; slug: string; title: string; body: strin
 }
 
 // Outdated says why a page may be wrong by now.
-export function Outdated(p: { of: KnowledgeStale }) {
+export function Outdated(p: { repo: Repository; of: KnowledgeStale }) {
   const s = p.of;
   return (
     <div class="hold">
@@ -89,7 +90,7 @@ export function Outdated(p: { of: KnowledgeStale }) {
       <ul>
         {s.files.map((f) => (
           <li key={f}>
-            <code>{inert(f)}</code>
+            <Source name={f} href={hrefOfFile(p.repo, s.commit, f)} />
           </li>
         ))}
       </ul>

@@ -7,6 +7,7 @@ import { Hold } from "./hold";
 import { PullState } from "./pullstate";
 import { repair } from "./repair";
 import { Reviewed } from "./reviewed";
+import { Steps } from "./steps";
 import { inert } from "../ui/ansi";
 import { Markdown } from "../ui/markdown";
 import { usd } from "../ui/money";
@@ -52,6 +53,7 @@ export function TaskPane(p: { of: Task }) {
           <a href={"/ui/prs/" + t.pr_id}>Its pull request</a>
         </p>
       )}
+      <Steps key={t.id} id={t.id} />
       <h3>What to do</h3>
       <Markdown text={t.problem} />
       {t.guidance && (

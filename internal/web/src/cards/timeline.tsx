@@ -8,7 +8,7 @@ import { words } from "../ui/status";
 import { span } from "../ui/time";
 
 type Phase = TimelinePhase["phase"];
-const names: Record<Phase, string> = {
+export const names: Record<Phase, string> = {
   queue: "queue",
   prepare: "preparing",
   agent: "agent",
@@ -68,10 +68,10 @@ export function scale(phases: TimelinePhase[], now: number): (t: number) => numb
   };
 }
 
-const took = (p: TimelinePhase, now: number) => span((until(p, now) - begin(p)) / 1000).trim();
+export const took = (p: TimelinePhase, now: number) => span((until(p, now) - begin(p)) / 1000).trim();
 
 // caused is what a phase is about, in words.
-const caused = (p: TimelinePhase): string =>
+export const caused = (p: TimelinePhase): string =>
   p.phase === "person"
     ? p.cause === "blocker"
       ? "answer a run"

@@ -55,7 +55,7 @@ export default function FlowPage() {
           <Ended of={f} />
           <Lead of={f} />
           <Queue of={f} />
-          <Success days={days} repo={repo} />
+          <Success of={f} />
         </div>
       )}
     </>

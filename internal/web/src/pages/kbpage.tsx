@@ -10,6 +10,7 @@ import {
 } from "../client.gen";
 import { Outdated, placeOf, Text, useRepository } from "../cards/kb";
 import { Editor } from "../cards/kbedit";
+import { hrefOfFile, Source } from "../cards/source";
 import { Actor } from "../cards/who";
 import { useOne } from "../list";
 import { go, query, setQuery, type PageProps } from "../route";
@@ -126,7 +127,7 @@ function Read(p: { repo: Repository; of: KnowledgePage; again: () => void }) {
       <div>
         {d.stale && (
           <>
-            <Outdated of={d.stale} />
+            <Outdated repo={p.repo} of={d.stale} />
             <p class="dim">
               {d.keeper ? <Kept of={d.keeper} /> : "No task about it is due before the default branch moves again."}
             </p>
@@ -181,7 +182,7 @@ function Read(p: { repo: Repository; of: KnowledgePage; again: () => void }) {
                 ? "none: it never gets stale"
                 : from.files.map((f) => (
                     <div key={f}>
-                      <code>{inert(f)}</code>
+                      <Source name={f} href={hrefOfFile(p.repo, from.commit, f)} />
                     </div>
                   ))}
             </dd>

@@ -119,7 +119,7 @@ export default function RepositoryPage(p: PageProps) {
         ))}
       </Tabs>
       {tab === "ask" ? (
-        <Ask at={at} />
+        <Ask at={at} repo={r} />
       ) : tab === "policy" ? (
         <Policy at={at} />
       ) : tab === "settings" ? (
