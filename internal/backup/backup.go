@@ -87,8 +87,8 @@ type Folder struct {
 	pace  *pace    // nil: files are copied as fast as can be
 }
 
-// Make begins a backup in a folder that is empty or not there yet.
-func Make(path string) (*Folder, error) {
+// Make begins a backup in a folder that is empty or not there yet. The clock says how long the disk takes.
+func Make(path string, clock func() time.Time) (*Folder, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func Make(path string) (*Folder, error) {
 	case len(in) > 0:
 		return nil, fmt.Errorf("%s is not empty; if a backup into it was cut off, remove it first", path)
 	}
-	return &Folder{Path: path, pace: &pace{sleep: time.Sleep}}, nil
+	return &Folder{Path: path, pace: &pace{clock: clock, sleep: time.Sleep}}, nil
 }
 
 func whole(path string) bool {

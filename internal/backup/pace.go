@@ -16,6 +16,7 @@ const (
 
 // pace shares the disk: after each stride a backup rests for as long as the stride took.
 type pace struct {
+	clock func() time.Time
 	sleep func(time.Duration)
 	n     int       // bytes of this stride
 	began time.Time // this stride
@@ -29,7 +30,7 @@ type paced struct {
 
 func (p paced) Write(b []byte) (int, error) {
 	if p.n == 0 {
-		p.began = time.Now()
+		p.began = p.clock()
 	}
 	n, err := p.file.Write(b)
 	if p.pace.n += n; err != nil || p.n < stride {
@@ -38,7 +39,7 @@ func (p paced) Write(b []byte) (int, error) {
 	if err := p.file.Sync(); err != nil {
 		return n, err
 	}
-	p.sleep(min(time.Since(p.began), longestRest))
+	p.sleep(min(p.clock().Sub(p.began), longestRest))
 	p.pace.n = 0
 	return n, nil
 }
