@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
@@ -177,12 +178,22 @@ func (b *sqliteBackend) close() (err error) {
 	return err
 }
 
+// closing is what TellClosing was given.
+var closing atomic.Pointer[func(conn any) error]
+
+// TellClosing shows f each connection to SQLite, as its driver has it, before its statements and
+// it are closed: for tests that ask what the statements did.
+func TellClosing(f func(conn any) error) { closing.Store(&f) }
+
 // release closes all connections, the writer last: the connection that is closed
 // last writes the write-ahead log into the file, which no reader may do. A
 // connection with open statements does not close, so they are closed first.
 func (b *sqliteBackend) release() error {
 	var errs []error
 	for _, c := range slices.Backward(b.conns) {
+		if told := closing.Load(); told != nil {
+			errs = append(errs, c.conn.Raw(*told))
+		}
 		for _, p := range c.stmts {
 			errs = append(errs, p.stmt.Close())
 		}
