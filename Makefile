@@ -64,6 +64,7 @@ RACE := \
   ./internal/codehost/relay \
   ./internal/codehost/smarthttp \
   ./internal/db \
+  ./internal/db/dbtest \
   ./internal/db/due \
   ./internal/domain/ask \
   ./internal/domain/box \

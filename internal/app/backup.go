@@ -67,7 +67,7 @@ func (b Backup) Make(ctx context.Context, c *config.Config, to string) (err erro
 	if err := b.keysThere(c); err != nil {
 		return err
 	}
-	f, err := backup.Make(to)
+	f, err := backup.Make(to, time.Now)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@
 //	backup.go  Folder, its manifest and its sums
 //	copy.go    copies files and repositories into it and out of it
 //	git.go     has git look at a copy
+//	pace.go    shares the disk with servers while one is made
 //	hold.go    keeps servers from deleting while it is made
 //
 // A copy that is whole needs an order: the database first, then of each repository the refs, then
@@ -83,10 +84,11 @@ type Moved struct {
 type Folder struct {
 	Path  string
 	lines []string // of the file of sums
+	pace  *pace    // nil: files are copied as fast as can be
 }
 
-// Make begins a backup in a folder that is empty or not there yet.
-func Make(path string) (*Folder, error) {
+// Make begins a backup in a folder that is empty or not there yet. The clock says how long the disk takes.
+func Make(path string, clock func() time.Time) (*Folder, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -102,7 +104,7 @@ func Make(path string) (*Folder, error) {
 	case len(in) > 0:
 		return nil, fmt.Errorf("%s is not empty; if a backup into it was cut off, remove it first", path)
 	}
-	return &Folder{Path: path}, nil
+	return &Folder{Path: path, pace: &pace{clock: clock, sleep: time.Sleep}}, nil
 }
 
 func whole(path string) bool {
@@ -152,7 +154,7 @@ func (f *Folder) Finish(m Manifest) error {
 	if err != nil {
 		return err
 	}
-	syscall.Sync() // the files were not synced one by one
+	syscall.Sync() // not each file was synced
 	return durable.Stream(f.Within(manifestFile), ".manifest-*", bytes.NewReader(append(out, '\n')))
 }
 

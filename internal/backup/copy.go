@@ -113,14 +113,14 @@ func (f *Folder) File(from, name string) error {
 		return err
 	}
 	defer in.Close()
-	sum, err := write(f.Within(name), in)
+	sum, err := f.write(f.Within(name), in)
 	if err == nil {
 		f.note(name, sum)
 	}
 	return err
 }
 
-func write(to string, in io.Reader) (sum string, err error) {
+func (f *Folder) write(to string, in io.Reader) (sum string, err error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return "", err
 	}
@@ -128,8 +128,12 @@ func write(to string, in io.Reader) (sum string, err error) {
 	if err != nil {
 		return "", err
 	}
+	var w io.Writer = out
+	if f.pace != nil {
+		w = paced{f.pace, out}
+	}
 	h := sha256.New()
-	_, err = io.Copy(out, io.TeeReader(in, h))
+	_, err = io.Copy(w, io.TeeReader(in, h))
 	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, out.Close())
 }
 

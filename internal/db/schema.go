@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"database/sql"
-	_ "embed"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -18,20 +17,12 @@ import (
 	"yardmaster/internal/db/migrations"
 )
 
-// sqliteSchema is what all migrations make of an empty SQLite file, as one script with
-// the record of their numbers. SQLite reads its whole schema again after each ALTER, so
-// that it makes this in a fraction of the time of the migrations.
-// TestNewDatabaseEqualsMigrated holds it equal to them, and writes it (-update).
-//
-//go:embed schema/sqlite.sql
-var sqliteSchema string
-
 // begin gives an empty database its whole schema in one transaction. A database that
 // has anything in it is left to climb. Of nodes that start together one makes the
 // schema; the others wait and find it.
 func begin(ctx context.Context, pool *sql.DB, e Engine, schema fs.FS, log *slog.Logger) (err error) {
 	if e == SQLite && schema != fs.FS(migrations.FS) {
-		return nil // the script is for that one
+		return nil // the image is of that one
 	}
 	empty := `SELECT NOT EXISTS (SELECT 1 FROM sqlite_master)`
 	if e == Postgres {
@@ -42,7 +33,12 @@ func begin(ctx context.Context, pool *sql.DB, e Engine, schema fs.FS, log *slog.
 		return err
 	}
 	start := time.Now()
-	tx, err := pool.BeginTx(ctx, nil) // on SQLite it holds the lock of writers from here on
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	tx, err := conn.BeginTx(ctx, nil) // on SQLite it holds the lock of writers from here on
 	if err != nil {
 		return fmt.Errorf("make the schema: %w", err)
 	}
@@ -59,16 +55,23 @@ func begin(ctx context.Context, pool *sql.DB, e Engine, schema fs.FS, log *slog.
 	if err := tx.QueryRowContext(ctx, empty).Scan(&is); err != nil || !is {
 		return err
 	}
-	text := sqliteSchema
-	if e == Postgres {
-		if text, err = joined(ctx, tx, schema); err != nil {
-			return err
+	if e == SQLite {
+		err = lay(ctx, tx, sqliteImage)
+	} else {
+		var text string
+		if text, err = joined(ctx, tx, schema); err == nil {
+			_, err = tx.ExecContext(ctx, text)
 		}
 	}
-	if _, err := tx.ExecContext(ctx, text); err != nil {
-		return fmt.Errorf("make the schema: %w", err)
+	if err == nil {
+		err = tx.Commit()
 	}
-	if err := tx.Commit(); err != nil {
+	for _, text := range []string{forgetPages, datedNow} {
+		if err == nil && e == SQLite {
+			_, err = conn.ExecContext(ctx, text)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("make the schema: %w", err)
 	}
 	log.InfoContext(ctx, "schema made", "took", time.Since(start))

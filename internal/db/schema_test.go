@@ -1,8 +1,10 @@
 package db_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -13,12 +15,15 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/db/migrations"
 )
 
-var update = flag.Bool("update", false, "write schema/sqlite.sql from the migrations, and add new ones to testdata/migrations.txt")
+var update = flag.Bool("update", false,
+	"write schema/sqlite.sql and the image of it from the migrations, and add new ones to testdata/migrations.txt")
 
 // empty opens a database with nothing in it.
 func empty(t *testing.T, e db.Engine) *sql.DB {
@@ -133,15 +138,25 @@ func TestNewDatabaseEqualsMigrated(t *testing.T) {
 				t.Fatal(err)
 			}
 			if e == db.SQLite && *update {
-				if err := os.WriteFile("schema/sqlite.sql", []byte(script(t, ladder)), 0o644); err != nil {
+				text := script(t, ladder)
+				if err := errors.Join(os.WriteFile("schema/sqlite.sql", []byte(text), 0o644),
+					os.WriteFile("schema/sqlite.db.zst", image(t, text), 0o644)); err != nil {
 					t.Fatal(err)
 				}
-				return // this binary still has the text from before
+				return // this binary still has the image from before
 			}
 			if err := db.Begin(t.Context(), step, e, migrations.FS, log); err != nil {
 				t.Fatal(err)
 			}
 			want, got := told(t, e, ladder), told(t, e, step)
+			if e == db.SQLite {
+				if text, err := os.ReadFile("schema/sqlite.sql"); err != nil || string(text) != script(t, step) {
+					t.Error("schema/sqlite.sql is not what a new database has", err)
+				}
+				if wrong := list(t, step, `PRAGMA integrity_check`); !slices.Equal(wrong, []string{"ok"}) {
+					t.Error(wrong)
+				}
+			}
 			if len(want) < 500 {
 				t.Errorf("the migrations make only %d things", len(want))
 			}
@@ -181,6 +196,41 @@ func script(t *testing.T, pool *sql.DB) string {
 		}
 	}
 	return b.String()
+}
+
+// image packs the file that SQLite makes of a script. Its bytes depend on the script and on the
+// version of SQLite alone.
+func image(t *testing.T, script string) []byte {
+	t.Helper()
+	at := t.TempDir() + "/image.db"
+	pool, err := sql.Open("sqlite", "file:"+url.PathEscape(at)+"?_pragma=page_size(4096)&_pragma=journal_mode(WAL)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.SetMaxOpenConns(1)
+	for _, text := range []string{"BEGIN", script, `UPDATE goose_db_version SET tstamp = '2000-01-01 00:00:00'`, "COMMIT"} {
+		if _, err := pool.Exec(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := pool.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	w, err := zstd.NewWriter(&packed, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(256<<10),
+		zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Write(file)
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
 }
 
 // Nodes that start together on an empty database get one schema.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
@@ -28,11 +29,17 @@ const (
 type sqliteBackend struct {
 	path    string // of the file
 	writer  *groupWriter
-	readers chan *sqliteConn // idle connections
+	readers chan struct{} // one for each idle connection that reads
 	pools   []*sql.DB
 	conns   []*sqliteConn
 	closed  chan struct{}
 	once    sync.Once
+
+	// idle are these connections. The one that was used last is taken first: at its first
+	// statement a connection reads the whole schema and keeps it, as it does its prepared
+	// statements. A server with little to do has all that once, and not for each of them.
+	mu   sync.Mutex
+	idle []*sqliteConn
 }
 
 func openSQLite(ctx context.Context, path string, o Options, schema fs.FS) (_ *sqliteBackend, err error) {
@@ -48,7 +55,7 @@ func openSQLite(ctx context.Context, path string, o Options, schema fs.FS) (_ *s
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	b := &sqliteBackend{path: path, readers: make(chan *sqliteConn, readers), closed: make(chan struct{})}
+	b := &sqliteBackend{path: path, readers: make(chan struct{}, readers), closed: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.release())
@@ -80,7 +87,7 @@ func openSQLite(ctx context.Context, path string, o Options, schema fs.FS) (_ *s
 		if err != nil {
 			return nil, err
 		}
-		b.readers <- conn
+		b.give(conn)
 	}
 	return b, nil
 }
@@ -108,6 +115,24 @@ func (b *sqliteBackend) connect(ctx context.Context, pool *sql.DB) (*sqliteConn,
 	return c, nil
 }
 
+// give puts back a connection that reads.
+func (b *sqliteBackend) give(c *sqliteConn) {
+	b.mu.Lock()
+	b.idle = append(b.idle, c)
+	b.mu.Unlock()
+	b.readers <- struct{}{}
+}
+
+// take takes one, for a value that was received from readers.
+func (b *sqliteBackend) take() *sqliteConn {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	last := len(b.idle) - 1
+	c := b.idle[last]
+	b.idle = b.idle[:last]
+	return c
+}
+
 func (b *sqliteBackend) write(ctx context.Context, fn func(querier) error) error {
 	return b.writer.write(ctx, fn)
 }
@@ -121,15 +146,15 @@ func (b *sqliteBackend) read(ctx context.Context, fn func(querier) error) (err e
 		return ErrClosed
 	default:
 	}
-	var conn *sqliteConn
 	select {
-	case conn = <-b.readers:
+	case <-b.readers:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-b.closed:
 		return ErrClosed
 	}
-	defer func() { b.readers <- conn }()
+	conn := b.take()
+	defer b.give(conn)
 	if err := conn.control("BEGIN"); err != nil {
 		return err
 	}
@@ -153,12 +178,22 @@ func (b *sqliteBackend) close() (err error) {
 	return err
 }
 
+// closing is what TellClosing was given.
+var closing atomic.Pointer[func(conn any) error]
+
+// TellClosing shows f each connection to SQLite, as its driver has it, before its statements and
+// it are closed: for tests that ask what the statements did.
+func TellClosing(f func(conn any) error) { closing.Store(&f) }
+
 // release closes all connections, the writer last: the connection that is closed
 // last writes the write-ahead log into the file, which no reader may do. A
 // connection with open statements does not close, so they are closed first.
 func (b *sqliteBackend) release() error {
 	var errs []error
 	for _, c := range slices.Backward(b.conns) {
+		if told := closing.Load(); told != nil {
+			errs = append(errs, c.conn.Raw(*told))
+		}
 		for _, p := range c.stmts {
 			errs = append(errs, p.stmt.Close())
 		}

@@ -83,9 +83,11 @@ type stored struct {
 // recorded returns the events of an account of some kinds, after the position after
 // and up to to, in order.
 func recorded(tx *db.Tx, account string, after, to int64, kinds []string, limit int64) ([]Recorded, error) {
+	// The condition of the index stands before the bounds: SQLite would look at their values
+	// to find out whether they imply it, and compile the query anew each time.
 	b := db.Build(`SELECT id, account_id, seq, at, actor, kind, object, repo_id, request_id, data AS text
 		FROM audit WHERE account_id = `, account).
-		SQL(" AND seq > ", after).SQL(" AND seq > 0 AND seq <= ", to).In("kind", kinds).SQL(" ORDER BY seq LIMIT ", limit)
+		SQL(" AND seq > 0 AND seq > ", after).SQL(" AND seq <= ", to).In("kind", kinds).SQL(" ORDER BY seq LIMIT ", limit)
 	rows, err := db.Select[stored](tx, b)
 	out := make([]Recorded, len(rows))
 	for i, r := range rows {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -160,8 +161,11 @@ func (x *exchange) charge() error { return x.p.Charge(x.call, x.who) }
 
 func reply(id jsontext.Value, result any) op.Reply {
 	r := op.Reply{Status: 200, Body: response{JSONRPC: "2.0", ID: id, Result: result}}
-	if l, ok := result.(listed); ok {
-		r.Body = l.splice(r.Body.(response))
+	switch x := result.(type) {
+	case listed:
+		r.Body = x.splice(r.Body.(response))
+	case called:
+		r.Body = x.splice(r.Body.(response))
 	}
 	return r
 }
@@ -201,6 +205,30 @@ func (l listed) splice(r response) any {
 		return r
 	}
 	return slices.Concat(frame, []byte(l.Tools), []byte(end[len("null"):]))
+}
+
+// splice writes the result of a tool around what it answered, which is encoded already. What is
+// rare is left to the encoder: an answer of which nothing is shown, as {}, and an id with escapes.
+func (c called) splice(r response) any {
+	if !c.encoded || len(c.Structured) <= len("null") || c.Meta != nil || bytes.IndexByte(r.ID, '\\') >= 0 {
+		r.Result = c
+		return r
+	}
+	b := slices.Grow([]byte(nil), len(r.ID)+9*len(c.Structured)/4+160)
+	b = append(append(b, `{"jsonrpc":"2.0","id":`...), r.ID...)
+	b = append(b, `,"result":{`...)
+	if c.ResultType != "" {
+		b = append(append(append(b, `"resultType":"`...), c.ResultType...), `",`...)
+	}
+	b = append(b, `"content":[{"type":"text","text":`...)
+	b, err := jsontext.AppendQuote(b, c.Content[0].Text)
+	if err != nil {
+		r.Result = c
+		return r
+	}
+	b = append(append(b, `}],"structuredContent":`...), c.Structured...)
+	b = append(b, `,"isError":`...)
+	return append(strconv.AppendBool(b, c.IsError), "}}"...)
 }
 
 // revision checks that header and message name the same known revision. Before the

@@ -171,6 +171,8 @@ type called struct {
 	Structured jsontext.Value `json:"structuredContent,omitempty"`
 	IsError    bool           `json:"isError"`
 	Meta       map[string]any `json:"_meta,omitempty"`
+
+	encoded bool // Structured is JSON that this program has encoded
 }
 
 type text struct {
@@ -201,8 +203,8 @@ func (x *exchange) tool(ctx context.Context, f *frame) (any, *rpcError) {
 	})
 	x.ran = &a
 	body := bytes.TrimSpace(a.Body)
-	r := called{Content: []text{{"text", string(body)}}, Structured: body, IsError: a.Status >= 400}
-	if !r.Structured.IsValid() { // it is a text
+	r := called{Content: []text{{"text", string(body)}}, Structured: body, IsError: a.Status >= 400, encoded: a.Encoded()}
+	if !r.encoded && !r.Structured.IsValid() { // it is a text
 		r.Structured = nil
 	}
 	if x.call.Header("Mcp-Protocol-Version") == modern {

@@ -24,15 +24,25 @@ func (o *Op) spread(c *Call) error {
 	if c.Arguments == nil {
 		return nil
 	}
-	path, query, body := argumentTexts{}, url.Values{}, make(map[string]jsontext.Value, len(c.Arguments))
+	var path argumentTexts
+	var query url.Values
+	body := c.Arguments
+	for name := range c.Arguments {
+		if o.elsewhere(name) {
+			path, query, body = argumentTexts{}, url.Values{}, make(map[string]jsontext.Value, len(c.Arguments))
+			break
+		}
+	}
 	c.Path, c.Sent, c.query, c.members = o.Path, Sent{Texts: path}, query, body
 	var e errs
 	size := int64(0)
 	for name, v := range c.Arguments {
 		f := o.in.byName[name]
 		switch {
-		case f == nil && o.in.Body, f != nil && f.Where == InBody:
-			body[name] = v
+		case !o.elsewhere(name):
+			if path != nil {
+				body[name] = v
+			}
 			size += int64(len(name) + len(v))
 		case f != nil && f.Where == InPath:
 			text, ok := scalar(v)
@@ -74,6 +84,12 @@ func (o *Op) spread(c *Call) error {
 		return o.tooLarge()
 	}
 	return nil
+}
+
+// elsewhere tells whether an argument of that name does not travel in the body.
+func (o *Op) elsewhere(name string) bool {
+	f := o.in.byName[name]
+	return f == nil && !o.in.Body || f != nil && f.Where != InBody
 }
 
 // scalar spells a value as a path or a query does; ok is false for null, an array and

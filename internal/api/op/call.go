@@ -92,9 +92,15 @@ func (c *Call) JSON() ([]byte, error) {
 		return nil, fault.New(fault.UnsupportedMedia, "", "The body must be application/json.")
 	}
 	var b bytes.Buffer
+	if c.Length > 0 { // the length is what the caller says: no more is taken on its word than a small body has
+		b.Grow(int(min(c.Length, smallBody)) + bytes.MinRead)
+	}
 	err := c.read(&b)
 	return b.Bytes(), err
 }
+
+// smallBody is the size up to which memory for a body is made at once, in bytes.
+const smallBody = 16 << 10
 
 // Request is the part of a call that a handler may know besides its input.
 type Request struct {
@@ -160,6 +166,9 @@ type Answer struct {
 
 	buffer *bytes.Buffer
 }
+
+// Encoded tells whether the body is JSON that this package has encoded.
+func (a *Answer) Encoded() bool { return a.buffer != nil || a.Failure != nil }
 
 // Free gives the memory of the body back. The body must not be read afterwards. A
 // caller need not call Free.

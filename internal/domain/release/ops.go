@@ -103,6 +103,7 @@ func (r row) wire(all bool) Release {
 type listIn struct{ op.PageIn }
 
 func (s *Service) list(ctx context.Context, in listIn) (out Releases, err error) {
+	s.asked()
 	all := policy.From(ctx).Scopes.Has(policy.Scopes(policy.AdminReleases))
 	var rows []row
 	err = s.DB.Read(ctx, func(tx *db.Tx) (err error) {
@@ -141,6 +142,7 @@ type Yanked struct {
 func (s *Service) change(ctx context.Context, in versionIn, why string, kind event.Kind[haltedData],
 	do func(*db.Tx, versionArgs) (int64, error),
 ) (out Yanked, err error) {
+	s.asked()
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		of := versionArgs(in)
 		n, err := do(tx, of)

@@ -97,6 +97,7 @@ const storeRest = time.Minute
 // Own answers where the programs of this version are that can be installed, one for each target:
 // none if this installation keeps no objects. The addresses are good for half an hour.
 func (s *Service) Own(ctx context.Context) (out []Place, err error) {
+	s.asked()
 	var rows []row
 	var now time.Time
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {

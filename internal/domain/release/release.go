@@ -67,7 +67,8 @@ type Boxes interface {
 // Service keeps the ledger.
 type Service struct {
 	Needs
-	refused atomic.Int64 // when the store last did not take this program, in microseconds
+	refused   atomic.Int64 // when the store last did not take this program, in microseconds
+	published atomic.Bool  // this program is in the ledger
 }
 
 // New makes a Service of n. It panics if a required field of n is nil.
@@ -109,32 +110,52 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// retry is how long after a failure the server's program is published again.
-const retry = time.Minute
+const (
+	// settle is how long after its start a server has other work than reading its program,
+	// which takes as much of the processor as the whole start. Who looks into the ledger
+	// earlier finds the program there.
+	settle = time.Minute
+	// retry is how long after a failure the server's program is published again.
+	retry = time.Minute
+	// publishTime is enough for reading a program of any size.
+	publishTime = 10 * time.Second
+)
 
 // Loop publishes the server's own program once, and waits for the end of ctx.
 func (s *Service) Loop(ctx context.Context) error {
-	for {
-		err := s.PublishOwn(ctx)
-		if err == nil {
-			<-ctx.Done()
-			return nil
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		s.Logger.Warn("the server's own program is not in the ledger of releases", "error", err)
+	for wait := settle; ; wait = retry {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(retry):
+		case <-time.After(wait):
+		}
+		if s.published.Load() || s.PublishOwn(ctx) == nil {
+			<-ctx.Done()
+			return nil
 		}
 	}
 }
 
+// asked publishes the server's own program for one who looks into the ledger, if that was not
+// done yet. That is no part of what the caller does, which may be undone or repeated. A failure
+// is told to the log: there is the rest of the ledger.
+func (s *Service) asked() {
+	if s.published.Load() {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), publishTime)
+	defer stop()
+	_ = s.PublishOwn(ctx)
+}
+
 // PublishOwn puts the server's own program into the ledger, unless it is there. One that has no
 // version is not a release. Nodes of one version that differ replace each other's row.
-func (s *Service) PublishOwn(ctx context.Context) error {
+func (s *Service) PublishOwn(ctx context.Context) (err error) {
+	defer func() {
+		if s.published.Store(err == nil); err != nil && ctx.Err() == nil {
+			s.Logger.WarnContext(ctx, "the server's own program is not in the ledger of releases", "error", err)
+		}
+	}()
 	if !versions.MatchString(s.Version) {
 		return nil
 	}

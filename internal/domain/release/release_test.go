@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/blob"
@@ -18,6 +19,7 @@ import (
 	"yardmaster/internal/minisign"
 	"yardmaster/internal/policy"
 	"yardmaster/internal/protocol"
+	"yardmaster/internal/seal"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
@@ -159,6 +161,39 @@ func TestBuiltOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Who looks into the ledger of a server that has just started finds its program, as does a machine
+// that joins, and an operator who halts it. Its loop has not published it by then.
+func TestLookedForEarly(t *testing.T) {
+	t.Parallel()
+	for what, look := range map[string]func(*testing.T, *Service) int{
+		"a list": func(t *testing.T, s *Service) int { return len(s.seen(t, policy.ReadRunners).Data) },
+		"a halt": func(t *testing.T, s *Service) int {
+			out, err := s.yank(operator(t), yankIn{versionIn{BuiltIn, "v1.2.3"}, "it does not start"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return int(out.Artifacts)
+		},
+		"a machine": func(t *testing.T, s *Service) int {
+			s.Objects = blob.NewFolder(t.TempDir(), "https://yard.example", seal.New(), time.Now)
+			all, err := s.Own(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(all)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, "v1.2.3", func(t *testing.T, s *Service) {
+				if n := look(t, s); n != 1 {
+					t.Errorf("it finds %d programs", n)
+				}
+			})
+		})
+	}
 }
 
 // A program without a version, or with one that is no name, is no release.

@@ -63,8 +63,8 @@ func (y *yard) File(tx *db.Tx, f Filing) (string, error) {
 	})
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	if y.fail != nil {
-		err, y.fail = y.fail, nil
+	if y.fail != nil { // each time: a transaction may run again with those that share its commit
+		err = y.fail
 	}
 	return a.ID, err
 }
@@ -252,6 +252,7 @@ func TestKilledBetween(t *testing.T) {
 		y.fail = errors.New("killed")
 		duetest.Pass(y.t.Context(), y.t, y.nodes[0].Due)
 		y.want(s.ID, "", "2026-03-03T08:00:00Z")
+		y.fail = nil
 		y.set("2026-03-03T08:00:14Z")
 		duetest.Pass(y.t.Context(), y.t, y.nodes[1].Due)
 		y.want(s.ID, Filed, "2026-03-04T08:00:00Z", "2026-03-03T08:00:00Z")
