@@ -79,7 +79,7 @@ func TestBedrockCalls(t *testing.T) {
 	req.Header.Set("Anthropic-Beta", "interleaved-thinking-2025-05-14,context-1m-2025-08-07")
 	resp, text := do(t, req)
 	u := d.recorded(t)
-	if resp.StatusCode != 200 || !strings.Contains(text, `"hi"`) || u.CostMicros == nil || *u.CostMicros != 19_800_000 {
+	if resp.StatusCode != 200 || !strings.Contains(text, `"hi"`) || u.CostMicros == nil || *u.CostMicros != 31_350_000 {
 		t.Errorf("%d %s %+v", resp.StatusCode, text, u)
 	}
 	want := `{"anthropic_version":"bedrock-2023-05-31","max_tokens":5,"messages":[{"role":"user","content":"say \"}\""}],` +

@@ -44,7 +44,7 @@ type call struct {
 
 func (g *gateway) call(grant Grant, route Route, at Endpoint, q *Request) *call {
 	return &call{gateway: g, grant: grant, route: route, at: at, q: q, head: http.Header{},
-		usage: Usage{API: at.API, Model: cmp.Or(route.Model, q.Model), Streamed: q.Stream}}
+		usage: Usage{API: at.API, Model: cmp.Or(route.Model, q.Model), Tier: q.Tier, Streamed: q.Stream}}
 }
 
 // reserve reserves the most that the call may cost, and lowers the cap on its
@@ -298,6 +298,7 @@ func (c *call) record(ctx context.Context, err error) {
 	u.Aborted = err != nil
 	if c.meter != nil {
 		u.Tokens, u.Estimated = c.meter.Count(c.q.Bytes(), errors.Is(err, ErrCallerGone))
+		u.Tier = cmp.Or(c.meter.Tier(), u.Tier)
 	}
 	if err != nil || u.Fault != "" {
 		cause := fmt.Errorf("call %s of %s over %s: status %d: %w", u.Model, c.route.Provider, u.API, u.Status,
@@ -316,6 +317,6 @@ func (c *call) record(ctx context.Context, err error) {
 	if !c.at.Billed() {
 		return
 	}
-	u.CostMicros = c.prices().Cost(c.route.Provider, u.Model, u.Tokens)
+	u.CostMicros = c.prices().Cost(c.route.Provider, u.Model, u.Tier, u.Tokens)
 	c.Recorder.Record(context.WithoutCancel(ctx), c.grant, c.route, *u)
 }

@@ -97,6 +97,9 @@ func (g *gateway) choose(grant Grant, at Endpoint, q *Request) ([]Route, error) 
 		return nil, fault.New(fault.Unprocessable, SlugModel,
 			"No model is named: neither by the call nor by the template of the run. `template.set` with model names one.")
 	}
+	if q.models && slices.ContainsFunc(grant.Routes, func(r Route) bool { return r.Provider == OpenRouter }) {
+		return nil, fault.New(fault.Invalid, "", "A call names one model: those of `models` have other prices, and may not be allowed.")
+	}
 	var routes []Route
 	for i, r := range grant.Routes {
 		c := g.call(grant, r, at, q)

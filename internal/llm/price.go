@@ -26,37 +26,28 @@ type Prices struct {
 	below    *Prices // decides for models that no row covers
 }
 
-// family is one row. The prices are in micro-dollars for a million tokens.
+// family is one row: the rates of the standard tier, and what differs from them.
 type family struct {
-	provider                             Provider
-	name                                 string
-	input, output, cacheRead, cacheWrite int64
-	cacheHour                            int64 // written for an hour; cacheWrite is for five minutes
-	maxOutput                            int64 // tokens
-}
-
-// hourPrice is the price of what is kept for an hour where only that of five minutes
-// is known. A provider that charges for writing charges twice the price of input for
-// an hour and 1.25 times for five minutes; one that does not has one price.
-func hourPrice(input, write int64) int64 {
-	if write <= input {
-		return write
-	}
-	return write * 8 / 5
-}
-
-// hour is the price of what a call writes to a cache for an hour; 0 if it names no
-// such life.
-func (f family) hour(q *Request) int64 {
-	if !bytes.Contains(q.body, []byte(`"1h"`)) {
-		return 0
-	}
-	return f.cacheHour
+	provider Provider
+	name     string
+	rates
+	long      step
+	tiers     map[string]rates // by the provider's name of the tier
+	maxOutput int64            // tokens
+	context   int64            // tokens of a prompt at most
+	image     int64            // tokens of an image at most
 }
 
 // defaultMaxOutput is the output limit of a model, in tokens, unless its row has
 // another.
 const defaultMaxOutput = 128_000
+
+// defaultContext and defaultImage are the most tokens of a prompt and of an image in it, unless
+// a row has others.
+const (
+	defaultContext = 1_050_000
+	defaultImage   = 5_000
+)
 
 // DefaultPrices is the embedded table.
 var DefaultPrices = sync.OnceValue(func() *Prices {
@@ -70,14 +61,18 @@ var DefaultPrices = sync.OnceValue(func() *Prices {
 // ParsePrices reads a table in the form of prices.yml.
 func ParsePrices(text []byte) (*Prices, error) {
 	type row struct {
-		Provider   Provider `yaml:"provider"`
-		Family     string   `yaml:"family"`
-		Input      *float64 `yaml:"input"`
-		Output     *float64 `yaml:"output"`
-		CacheRead  *float64 `yaml:"cache_read"`
-		CacheWrite *float64 `yaml:"cache_write"`
-		CacheHour  *float64 `yaml:"cache_write_1h"`
-		MaxOutput  int64    `yaml:"max_output"`
+		Provider Provider `yaml:"provider"`
+		Family   string   `yaml:"family"`
+		rateRow  `yaml:",inline"`
+		Long     *struct {
+			Above   int64  `yaml:"above"`
+			Beta    string `yaml:"beta"`
+			rateRow `yaml:",inline"`
+		} `yaml:"long"`
+		Tiers     map[string]rateRow `yaml:"tiers"`
+		MaxOutput int64              `yaml:"max_output"`
+		Context   int64              `yaml:"context"`
+		Image     int64              `yaml:"image"`
 	}
 	var file struct {
 		AsOf   string `yaml:"as_of"`
@@ -94,31 +89,31 @@ func ParsePrices(text []byte) (*Prices, error) {
 	}
 	p := &Prices{AsOf: asOf}
 	for i, r := range file.Prices {
-		if !slices.Contains(Providers(), r.Provider) || r.Family == "" || r.Input == nil || r.Output == nil {
-			return nil, fmt.Errorf("price table: row %d needs a known provider, a family, input and output", i+1)
+		if !slices.Contains(Providers(), r.Provider) || r.Family == "" {
+			return nil, fmt.Errorf("price table: row %d needs a known provider and a family", i+1)
 		}
-		or := func(price *float64, otherwise int64) (int64, error) {
-			if price == nil {
-				return otherwise, nil
+		for what, n := range map[string]int64{"max_output": r.MaxOutput, "context": r.Context, "image": r.Image} {
+			if n < 0 || n > 10_000_000 {
+				return nil, fmt.Errorf("price table: row %d: %d is no %s", i+1, n, what)
 			}
-			if !(*price >= 0 && *price <= 10_000) {
-				return 0, fmt.Errorf("price table: row %d: %v is no price", i+1, *price)
+		}
+		f := family{
+			provider: r.Provider, name: r.Family, maxOutput: cmp.Or(r.MaxOutput, defaultMaxOutput),
+			context: cmp.Or(r.Context, defaultContext), image: cmp.Or(r.Image, defaultImage), tiers: map[string]rates{},
+		}
+		var err error
+		if f.rates, err = r.rates(); err != nil {
+			return nil, fmt.Errorf("price table: row %d: %w", i+1, err)
+		}
+		if r.Long != nil {
+			f.long.above, f.long.beta = r.Long.Above, r.Long.Beta
+			if f.long.rates, err = r.Long.rates(); err != nil || f.long.above < 1 {
+				return nil, fmt.Errorf("price table: row %d: long needs above, input and output", i+1)
 			}
-			return int64(*price*1e6 + 0.5), nil
 		}
-		if r.MaxOutput < 0 || r.MaxOutput > 1_000_000 {
-			return nil, fmt.Errorf("price table: row %d: %d is no max_output", i+1, r.MaxOutput)
-		}
-		f := family{provider: r.Provider, name: r.Family, maxOutput: cmp.Or(r.MaxOutput, defaultMaxOutput)}
-		var errs [5]error
-		f.input, errs[0] = or(r.Input, 0)
-		f.output, errs[1] = or(r.Output, 0)
-		f.cacheRead, errs[2] = or(r.CacheRead, f.input)
-		f.cacheWrite, errs[3] = or(r.CacheWrite, f.input)
-		f.cacheHour, errs[4] = or(r.CacheHour, hourPrice(f.input, f.cacheWrite))
-		for _, err := range errs {
-			if err != nil {
-				return nil, err
+		for tier, t := range r.Tiers {
+			if f.tiers[tier], err = t.rates(); err != nil || !slices.Contains(tierNames, tier) {
+				return nil, fmt.Errorf("price table: row %d: %q is no tier with input and output", i+1, tier)
 			}
 		}
 		p.families = append(p.families, f)
@@ -150,13 +145,9 @@ func (p *Prices) Over(rows ...Row) *Prices {
 	}
 	out := &Prices{AsOf: p.AsOf, below: p}
 	for _, r := range rows {
-		most := int64(defaultMaxOutput)
-		if f, ok := p.row(r.Provider, r.Model); ok {
-			most = f.maxOutput
-		}
-		out.families = append(out.families, family{
-			r.Provider, r.Model, r.Input, r.Output, r.CacheRead, r.CacheWrite, hourPrice(r.Input, r.CacheWrite), most,
-		})
+		f := family{provider: r.Provider, name: r.Model, maxOutput: defaultMaxOutput, context: defaultContext, image: defaultImage}
+		f.rates = rates{r.Input, r.Output, r.CacheRead, r.CacheWrite, hourPrice(r.Input, r.CacheWrite)}
+		out.families = append(out.families, f)
 	}
 	return out
 }
@@ -178,28 +169,46 @@ var snapshot = lazy.New(`^[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$`)
 // Cost is the price of a call in micro-dollars, rounded to the nearest; nil when
 // the table does not know the model. A row covers its family and the family's
 // dated snapshots, but no other model whose name begins alike; "*" covers every
-// other model of a provider.
-func (p *Prices) Cost(provider Provider, model string, t Tokens) *int64 {
+// other model of a provider. tier is the one that the provider has served the call in;
+// one that the row has no prices of costs what the standard one does.
+func (p *Prices) Cost(provider Provider, model, tier string, t Tokens) *int64 {
 	f, ok := p.row(provider, model)
 	if !ok {
 		return nil
 	}
-	sum := t.InputTokens*f.input + t.OutputTokens*f.output + t.CacheReadTokens*f.cacheRead +
-		t.CacheWriteTokens*f.cacheWrite + t.CacheWriteHourTokens*f.cacheHour
+	r := f.at(tier, t.InputTokens+t.CacheReadTokens+t.Written())
+	sum := t.InputTokens*r.input + t.OutputTokens*r.output + t.CacheReadTokens*r.cacheRead +
+		t.CacheWriteTokens*r.cacheWrite + t.CacheWriteHourTokens*r.cacheHour
 	micros := (sum + 500_000) / 1_000_000
 	return &micros
 }
 
-// row finds the price of a model.
+// row finds the price of a model. A price that is set over a table has the table's tiers and
+// steps, in the proportion that they have there, and its limits.
 func (p *Prices) row(provider Provider, model string) (f family, ok bool) {
 	f, ok = p.find(provider, model)
 	if a, _ := provider.adapter(); !ok && a.maker != nil {
 		f, ok = p.find(a.maker(model))
 	}
-	if !ok && p.below != nil {
-		return p.below.row(provider, model)
+	if p.below == nil {
+		return f, ok
 	}
-	return f, ok
+	below, known := p.below.row(provider, model)
+	switch {
+	case !ok:
+		return below, known
+	case !known:
+		return f, true
+	}
+	f.maxOutput, f.context, f.image = below.maxOutput, below.context, below.image
+	if f.long = below.long; f.long.above > 0 {
+		f.long.rates = f.rates.as(below.long.rates, below.rates)
+	}
+	f.tiers = make(map[string]rates, len(below.tiers))
+	for tier, t := range below.tiers {
+		f.tiers[tier] = f.rates.as(t, below.rates)
+	}
+	return f, true
 }
 
 func (p *Prices) find(provider Provider, model string) (best family, ok bool) {

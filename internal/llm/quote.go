@@ -22,8 +22,9 @@ type Quote struct {
 }
 
 // Quote bounds the cost of a call from above. It counts a token for each byte of
-// the body, at the highest price of input; the output is bounded by the caller's
-// cap, or by the model's limit.
+// the body and the most that an image may be, or a whole context where the body refers to
+// what it does not hold, at the highest price of input; the output is bounded by the
+// caller's cap, or by the model's limit.
 func (p *Prices) Quote(provider Provider, model string, q *Request) Quote {
 	f, ok := p.row(provider, model)
 	if !ok {
@@ -33,10 +34,16 @@ func (p *Prices) Quote(provider Provider, model string, q *Request) Quote {
 	if q.MaxOutput > 0 {
 		out = min(out, q.MaxOutput)
 	}
+	b := q.beside()
+	input := int64(q.Bytes()) + b.images*f.image
+	if b.elsewhere {
+		input = max(input, f.window(q))
+	}
+	r := f.most(q, input)
 	quote := Quote{
 		Priced: true, Model: model,
-		input: int64(q.Bytes()) * max(f.input, f.cacheWrite, f.cacheRead, f.hour(q)),
-		token: f.output * min(max(q.Choices, 1), 128), // no provider gives more answers to a call
+		input: input * max(r.input, r.cacheWrite, r.cacheRead, r.hour(q)),
+		token: r.output * min(max(q.Choices, 1), 128), // no provider gives more answers to a call
 		max:   out,
 	}
 	quote.Most = quote.cost(out)

@@ -26,6 +26,8 @@ type Request struct {
 	MaxOutput int64
 	// Choices is the number of answers asked for, at least 1.
 	Choices int64
+	// Tier is the one that the caller asks for, in the provider's words; empty: none.
+	Tier string
 
 	body           []byte
 	open           int // offset after the opening brace
@@ -34,6 +36,10 @@ type Request struct {
 	outputName     string
 	thoughts       span // of the number of tokens that thinking may have of the cap
 	thoughtTokens  int64
+	refers         bool     // to input that a provider has kept
+	models         bool     // others are named, for the provider to fall back on
+	betas          []string // of the header Anthropic-Beta
+	seen           *beside  // once it was looked for
 
 	named      bool // the address names the model, and the cap is in config
 	config     span
@@ -47,6 +53,7 @@ type span struct{ from, to int }
 var readMembers = []string{
 	"model", "stream", "stream_options", "thinking", "n",
 	"max_tokens", "max_completion_tokens", "max_output_tokens",
+	"service_tier", "background", "previous_response_id", "conversation", "prompt", "models",
 }
 
 // amount reads a count of tokens or answers; null is 0.
@@ -106,6 +113,7 @@ func readRequest(w http.ResponseWriter, r *http.Request, at Endpoint, limit int6
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "", "Bad request: "+err.Error()+".")
 	}
+	q.betas = r.Header.Values("Anthropic-Beta")
 	return q, nil
 }
 
@@ -159,6 +167,18 @@ func ParseRequest(body []byte) (*Request, error) {
 			q.options = value
 		case "thinking":
 			err = q.readThoughts(value, "budgetTokens")
+		case "service_tier":
+			if string(raw) != "null" {
+				err = json.Unmarshal(raw, &q.Tier)
+			}
+		case "background":
+			if string(raw) != "null" && string(raw) != "false" {
+				return nil, errors.New("a call in the background is not served: its answer does not show its cost")
+			}
+		case "previous_response_id", "conversation", "prompt":
+			q.refers = q.refers || string(raw) != "null"
+		case "models":
+			q.models = string(raw) != "null"
 		case "n":
 			q.Choices, err = amount(raw)
 			q.Choices = max(q.Choices, 1)

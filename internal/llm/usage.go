@@ -34,6 +34,7 @@ type Usage struct {
 	Tokens
 	API        API
 	Model      string // the name sent to the provider
+	Tier       string // that the call was served in, as the provider tells, else as it was asked for
 	CostMicros *int64 // micro-dollars; nil: the model has no price
 	Reserved   int64  // micro-dollars that were reserved for the call
 	Duration   time.Duration
@@ -116,6 +117,14 @@ func (m *Meter) Tokens() (Tokens, bool) {
 		InputTokens: u.Input, OutputTokens: u.Output, CacheReadTokens: u.CacheRead,
 		CacheWriteTokens: u.CacheWrite, CacheWriteHourTokens: u.CacheWrite1h,
 	}, told
+}
+
+// Tier is the one that the provider says it has served the call in; empty: it says none.
+func (m *Meter) Tier() string {
+	if m.reader == nil {
+		return ""
+	}
+	return m.reader.Tier()
 }
 
 // Estimate replaces a count that never arrived, for example because the caller

@@ -128,8 +128,10 @@ func TestCost(t *testing.T) {
 		tokens   Tokens
 		want     *int64
 	}{
-		{Anthropic, "claude-sonnet-4-5-20250929", Tokens{1_000_000, 100_000, 2_000_000, 400_000, 300_000},
-			micros(3_000_000 + 1_500_000 + 600_000 + 1_500_000 + 1_800_000)},
+		{Anthropic, "claude-sonnet-4-5-20250929", Tokens{100_000, 10_000, 50_000, 20_000, 15_000},
+			micros(300_000 + 150_000 + 15_000 + 75_000 + 90_000)},
+		{Anthropic, "claude-sonnet-4-5-20250929", Tokens{100_000, 10_000, 100_000, 1, 0}, // longer, with its cache
+			micros(600_000 + 225_000 + 60_000 + 8)},
 		{Anthropic, "claude-sonnet-4-5", Tokens{InputTokens: 1}, micros(3)},
 		{OpenAI, "gpt-5", Tokens{InputTokens: 1}, micros(1)}, // 1.25 rounds down
 		{OpenAI, "gpt-5-2025-08-07", Tokens{InputTokens: 1000}, micros(1250)},
@@ -143,7 +145,7 @@ func TestCost(t *testing.T) {
 		{Google, "models/gemini-2.5-flash", Tokens{InputTokens: 1000}, micros(300)},
 		{Scripted, "scripted-1", Tokens{InputTokens: 1000}, nil},
 	} {
-		if d := cmp.Diff(c.want, p.Cost(c.provider, c.model, c.tokens)); d != "" {
+		if d := cmp.Diff(c.want, p.Cost(c.provider, c.model, "", c.tokens)); d != "" {
 			t.Errorf("%s %s: %s", c.provider, c.model, d)
 		}
 	}
@@ -151,10 +153,10 @@ func TestCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(micros(2*10+4*5+2*3), own.Cost(Scripted, "any", Tokens{10, 5, 3, 0, 0})); d != "" {
+	if d := cmp.Diff(micros(2*10+4*5+2*3), own.Cost(Scripted, "any", "", Tokens{10, 5, 3, 0, 0})); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(micros(9), own.Cost(Scripted, "dear", Tokens{InputTokens: 1})); d != "" {
+	if d := cmp.Diff(micros(9), own.Cost(Scripted, "dear", "", Tokens{InputTokens: 1})); d != "" {
 		t.Error(d)
 	}
 	for _, bad := range []string{"", "as_of: x", "as_of: 2026-01-02\nprices: [{provider: nobody, family: a, input: 1, output: 1}]",

@@ -70,3 +70,12 @@ func (o *Output) Bytes() []byte { return o.text.Bytes() }
 
 // String returns the kept output.
 func (o *Output) String() string { return o.text.String() }
+
+// NoCore has this process, and those that it starts, leave no core file when it crashes: its memory
+// holds keys and tokens in the clear (RLIMIT_CORE, setrlimit(2)).
+func NoCore() error {
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("forbid core files: %w", err)
+	}
+	return nil
+}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os/exec"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestOutputIsBounded(t *testing.T) {
@@ -41,5 +43,24 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestNoSuchProgram(t *testing.T) {
 	if err := Start(exec.CommandContext(t.Context(), "no-such-program"), 256<<20); !errors.Is(err, exec.ErrNotFound) {
 		t.Error(err)
+	}
+}
+
+// Neither this process nor one that it starts leaves a core file.
+func TestNoCore(t *testing.T) {
+	var now unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &now); err != nil {
+		t.Fatal(err)
+	}
+	now.Cur = now.Max
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &now); err != nil {
+		t.Fatal(err)
+	}
+	if err := NoCore(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", "ulimit -c; ulimit -H -c").Output()
+	if err != nil || string(out) != "0\n0\n" {
+		t.Errorf("%q, %v", out, err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/cli/exit"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/config"
+	"yardmaster/internal/rlimit"
 )
 
 func logger(w io.Writer, level, format string) *slog.Logger {
@@ -57,6 +58,9 @@ func Serve(fl *pflag.FlagSet) tree.Action { return configured(fl, runServe) }
 func runServe(ctx context.Context, cfg *config.Config, _ []string) error {
 	if runtime.GOOS != "linux" {
 		return exit.Misuse("a server runs on Linux; here this program is the command line and a box")
+	}
+	if err := rlimit.NoCore(); err != nil {
+		return err
 	}
 	Started()
 	if os.Getenv("GOGC") == "" {

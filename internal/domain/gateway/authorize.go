@@ -29,7 +29,8 @@ type (
 	}
 	grant struct {
 		llm.Grant
-		until time.Time
+		until   time.Time
+		renewed bool // a newer one is looked up
 	}
 	// owner is llm.Grant.Session: the rows that a call counts for.
 	owner struct{ session, account, run, repo string }
@@ -44,18 +45,45 @@ type (
 // key fits.
 func (s *Service) Authorize(ctx context.Context, token string, api llm.API, _ string) (llm.Grant, error) {
 	at, now := grantKey{seal.Hash(token), api}, s.Clock()
-	s.mu.Lock()
-	g, ok := s.grants[at]
-	s.mu.Unlock()
-	if !ok || !now.Before(g.until) {
+	g, ok, old := s.kept(at, now)
+	if !ok {
 		fresh, err := s.authorize(ctx, token, api)
 		if err != nil {
 			return llm.Grant{}, err
 		}
-		g = grant{fresh, now.Add(grantTime)}
+		g = grant{Grant: fresh, until: now.Add(grantTime)}
 		s.keep(at, g)
 	}
+	if old {
+		s.writes.Go(func() { s.renew(at, token, api) })
+	}
 	return g.Grant, s.let(ctx, g.Grant)
+}
+
+// kept is the grant that is used again, and tells whether the caller is to renew it.
+func (s *Service) kept(at grantKey, now time.Time) (g grant, ok, old bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g, ok = s.grants[at]; !ok || !now.Before(g.until) {
+		return g, false, false
+	}
+	if old = !g.renewed && g.until.Sub(now) <= grantTime/2; old {
+		g.renewed = true
+		s.grants[at] = g
+	}
+	return g, true, old
+}
+
+// renew looks a grant up again before it is old, so that of a session that goes on no call waits
+// for that. If it fails the grant grows old, and the next call says why.
+func (s *Service) renew(at grantKey, token string, api llm.API) {
+	ctx, cancel := context.WithTimeout(context.Background(), grantTime)
+	defer cancel()
+	now := s.Clock()
+	fresh, err := s.authorize(ctx, token, api)
+	if err == nil {
+		s.keep(at, grant{Grant: fresh, until: now.Add(grantTime)})
+	}
 }
 
 // keep keeps a grant in memory.

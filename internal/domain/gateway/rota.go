@@ -34,6 +34,22 @@ type keyState struct {
 	busy     int64  // calls under way on this node
 	full     bool   // with those of other nodes, a moment ago
 	trying   bool   // a call of this node tries the key out
+	slips    int    // calls of this node that the provider failed, in a row
+}
+
+// slipped counts a call that has ended, and tells whether it is one that the provider failed and
+// that the key is allowed.
+func (k *keyState) slipped(o llm.Outcome, worked bool) bool {
+	switch {
+	case worked:
+		k.slips = 0
+	case k.Slip(o):
+		if k.slips++; k.slips < modelkey.SlipsAllowed {
+			return true
+		}
+		k.slips = 0
+	}
+	return false
 }
 
 // open tells whether the key lets a call in now.
@@ -217,6 +233,7 @@ func (t *turn) Over(o llm.Outcome) {
 	now := s.Clock()
 	worked := o.Kind == "" && o.Status/100 == 2
 	known := k.Resting(now) || worked && (t.proven || !k.Sick()) || o.Gone && (!t.trying || t.proven)
+	known = k.slipped(o, worked) || known
 	s.rota.mu.Unlock()
 	switch {
 	case known:

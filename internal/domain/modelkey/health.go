@@ -27,8 +27,8 @@ const (
 	farthest = 32 * 24 * time.Hour
 	// probeTime is how long others wait for a call that tries a key out.
 	probeTime = 30 * time.Second
-	// slipsAllowed is how many calls in a row a provider may fail before its key rests.
-	slipsAllowed = 3
+	// SlipsAllowed is how many calls in a row a provider may fail, on one node, before its key rests.
+	SlipsAllowed = 3
 )
 
 // Health is how a key does, as all nodes know it.
@@ -37,7 +37,7 @@ type Health struct {
 	RestSince  *time.Time
 	RestWhy    string
 	Rests      int64 // in a row
-	Slips      int64 // calls that the provider failed, in a row
+	Slips      int64 // calls that the provider failed, as nodes before this version counted them
 	ProbeUntil *time.Time
 	HealthSeq  int64 // counts changes
 }
@@ -53,6 +53,14 @@ func (h Health) Probed(now time.Time) bool { return h.ProbeUntil != nil && now.B
 
 // Sick tells whether a call that works would be news.
 func (h Health) Sick() bool { return h.Unproven() || h.Slips > 0 }
+
+// Slip tells whether a call shows no more than that the provider has failed it: then the key rests
+// only if others before it have failed as well. The calls of a key are counted where they are made,
+// so that one that fails waits for no database before it goes over another key.
+func (h Health) Slip(o llm.Outcome) bool {
+	why, _ := h.rest(o)
+	return why == Broken && h.RestUntil == nil && !o.Gone
+}
 
 // after is the health of a key once a call over it has ended; false: it is as before. While
 // the key rests nothing that ends moves the end of the rest: neither a call that was under way
@@ -72,9 +80,6 @@ func (h Health) after(now time.Time, o llm.Outcome) (Health, bool) {
 		return h, false
 	case why == "":
 		return Health{}, true
-	case why == Broken && h.RestUntil == nil && h.Slips+1 < slipsAllowed:
-		h.Slips++
-		return h, true
 	}
 	until := now.Add(wait)
 	return Health{RestUntil: &until, RestSince: &now, RestWhy: why, Rests: h.Rests + 1}, true
@@ -115,7 +120,8 @@ func (h Health) rest(o llm.Outcome) (why string, wait time.Duration) {
 }
 
 // Over notes what came of a call over a key, for all nodes, and returns the key's health. The
-// caller calls it only where that is news: for a call that failed, or over a key that is Sick.
+// caller calls it only where that is news: for a call that failed and is no Slip but the last that
+// is allowed, or over a key that is Sick.
 // What a call says of a secret that was replaced meanwhile changes nothing.
 func (s *Service) Over(ctx context.Context, account string, over llm.Route, o llm.Outcome) (out Health, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {

@@ -429,7 +429,7 @@ func TestPrices(t *testing.T) {
 				}
 				p := all[0]
 				got := "none"
-				if c := p.Cost(llm.Compatible, "qwen", llm.Tokens{InputTokens: 1000, OutputTokens: 1_000_000}); c != nil {
+				if c := p.Cost(llm.Compatible, "qwen", "", llm.Tokens{InputTokens: 1000, OutputTokens: 1_000_000}); c != nil {
 					got = fmt.Sprint(*c)
 				}
 				known, err := Priced(tx, "acme", k.ID, llm.Compatible, "qwen", llm.DefaultPrices())

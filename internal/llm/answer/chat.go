@@ -19,7 +19,8 @@ func chatStop(reason string) Stop {
 // chat reads a chunk or a whole answer of chat completions. Of several choices it
 // keeps the first.
 func (r *Reader) chat(v value) {
-	m := v.pick("choices", "usage", "x_groq")
+	m := v.pick("choices", "usage", "x_groq", "service_tier")
+	r.usage.served(m[3])
 	r.usage.chatUsage(m[1])
 	if !m[1].object() {
 		r.usage.chatUsage(m[2].get("usage"))

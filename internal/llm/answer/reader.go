@@ -201,6 +201,9 @@ func (r *Reader) Events() int64 { return r.events.count }
 // Usage is the count so far; false if the provider has told none.
 func (r *Reader) Usage() (Usage, bool) { return r.usage.usage(), r.usage.told }
 
+// Tier is the one that the provider says it has served the call in; empty: it says none.
+func (r *Reader) Tier() string { return r.usage.tier }
+
 // Answer is what the answer comes to, after End and with Options.Keep.
 func (r *Reader) Answer() Answer {
 	a := Answer{

@@ -87,8 +87,9 @@ func (r *Reader) reasoning(index int, content, summary, encrypted value) {
 // response reads a whole answer of the Responses API, with its status; items says
 // whether its output counts, or has come already.
 func (r *Reader) response(v value, status string, items bool) {
-	m := v.pick("output", "error", "incomplete_details", "usage")
+	m := v.pick("output", "error", "incomplete_details", "usage", "service_tier")
 	r.model = true
+	r.usage.served(m[4])
 	r.usage.responsesUsage(m[3])
 	if items {
 		m[0].each(r.item)

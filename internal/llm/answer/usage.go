@@ -16,6 +16,19 @@ type counts struct {
 	within        bool  // read and write are a part of prompt
 	cost          float64
 	priced        bool
+	tier          string
+}
+
+// tiers are the words that providers have for how a call was served.
+var tiers = []string{"default", "standard", "priority", "flex", "batch"}
+
+// served notes the tier that a call was served in.
+func (c *counts) served(v value) {
+	for _, tier := range tiers {
+		if v.is(tier) {
+			c.tier = tier
+		}
+	}
 }
 
 // raise takes a count that is a number and larger than what was told before.
@@ -61,7 +74,8 @@ func (c *counts) messagesUsage(v value) {
 		return
 	}
 	m := v.pick("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation",
-		"output_tokens_details")
+		"output_tokens_details", "service_tier")
+	c.served(m[6])
 	if !c.tell(m[0], m[1], m[2], m[3]) {
 		return
 	}

@@ -19,7 +19,7 @@ var rooms = map[string]string{
 		"terminal",
 	"cli/shelf": "client",
 	"cli/machine": "app box bundle box/coder box/program cli/capability cli/exit cli/output cli/screen cli/signin cli/table cli/tree client config event/hashchain lazy " +
-		"demo seal",
+		"demo rlimit seal",
 	"cli": "app attestation box cli/act cli/capability cli/change cli/draft cli/exit cli/machine cli/noun cli/object cli/output cli/screen " +
 		"cli/shelf cli/signin cli/table cli/tree client lazy mail money proxies terminal version",
 }

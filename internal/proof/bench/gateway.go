@@ -23,7 +23,7 @@ const (
 )
 
 func gateway(ctx context.Context, b *bench) error {
-	upstream, stop, err := provider()
+	upstream, stop, err := provider(nil)
 	if err != nil {
 		return err
 	}
@@ -142,8 +142,9 @@ func (w *world) model(ctx context.Context, upstream string) (address, token stri
 	return run.GatewayURL, run.ModelToken, func() { cancel(); x.close() }, nil
 }
 
-// provider is a model provider that answers at once: a document, or a stream.
-func provider() (url string, stop func(), err error) {
+// provider is a model provider that answers at once: a document, or a stream; or 500, if fails
+// says so.
+func provider(fails func() bool) (url string, stop func(), err error) {
 	document := `{"id":"c","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` +
 		strings.Repeat("word ", 200) + `"},"finish_reason":"stop"}],"usage":{"prompt_tokens":25,"completion_tokens":15}}`
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -153,6 +154,10 @@ func provider() (url string, stop func(), err error) {
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
+			return
+		}
+		if fails != nil && fails() {
+			http.Error(w, `{"error":{"type":"server_error","message":"The server had an error."}}`, http.StatusInternalServerError)
 			return
 		}
 		if !strings.Contains(string(body), `"stream":true`) {
@@ -182,6 +187,16 @@ type errCut struct{ got int }
 
 func (e errCut) Error() string { return fmt.Sprintf("the answer was cut after %d bytes", e.got) }
 
+// statusError is an answer that is a refusal.
+type statusError struct {
+	address, status string
+	text            []byte
+}
+
+func (e statusError) Error() string {
+	return fmt.Sprintf("%s answered %s: %.300s", e.address, e.status, e.text)
+}
+
 // prompt makes one call and reads its whole answer.
 func prompt(ctx context.Context, c *http.Client, address, token string, stream bool) (time.Duration, error) {
 	body := fmt.Sprintf(`{"model":"m","stream":%v,"messages":[{"role":"user","content":"%s"}]}`, stream,
@@ -200,7 +215,7 @@ func prompt(ctx context.Context, c *http.Client, address, token string, stream b
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if resp.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("%s answered %s: %.300s", address, resp.Status, text)
+		return 0, statusError{address, resp.Status, text}
 	}
 	if err != nil || stream && (strings.Count(string(text), `"delta"`) != chunks || !strings.HasSuffix(string(text), streamEnd)) {
 		return 0, errCut{len(text)}
