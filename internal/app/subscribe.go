@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/domain/oauth"
 	"yardmaster/internal/domain/operator"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
@@ -143,6 +144,7 @@ func (a *App) subscribeAccounts(p wired) {
 	event.RightsChanged.On(a.db, p.pull.RightsChanged)
 	event.RightsChanged.On(a.db, token.RightsChanged)
 	event.RightsChanged.On(a.db, invitation.RightsChanged)
+	event.RightsChanged.On(a.db, oauth.RightsChanged)
 	event.RightsChanged.On(a.db, p.unasked)
 	event.CredentialDropped.On(a.db, p.signin.CredentialDropped)
 	invitation.Withdrawn.On(a.db, access.Withdrawn)
