@@ -145,6 +145,7 @@ func (a *App) subscribeAccounts(p wired) {
 	event.RightsChanged.On(a.db, token.RightsChanged)
 	event.RightsChanged.On(a.db, invitation.RightsChanged)
 	event.RightsChanged.On(a.db, oauth.RightsChanged)
+	event.RightsChanged.On(a.db, p.box.RightsChanged)
 	event.RightsChanged.On(a.db, p.unasked)
 	event.CredentialDropped.On(a.db, p.signin.CredentialDropped)
 	invitation.Withdrawn.On(a.db, access.Withdrawn)
