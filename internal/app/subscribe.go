@@ -10,6 +10,7 @@ import (
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/donation"
+	"yardmaster/internal/domain/emailroute"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/hosttoken"
 	"yardmaster/internal/domain/intent"
@@ -145,6 +146,7 @@ func (a *App) subscribeAccounts(p wired) {
 	event.RightsChanged.On(a.db, token.RightsChanged)
 	event.RightsChanged.On(a.db, invitation.RightsChanged)
 	event.RightsChanged.On(a.db, oauth.RightsChanged)
+	event.RightsChanged.On(a.db, emailroute.RightsChanged)
 	event.RightsChanged.On(a.db, p.box.RightsChanged)
 	event.RightsChanged.On(a.db, p.unasked)
 	event.CredentialDropped.On(a.db, p.signin.CredentialDropped)
