@@ -51,7 +51,8 @@ func TestWhatIsSetOutEndsWithTheRight(t *testing.T) {
 				y.send("POST", "/v1/email-routes", token, `{"address": "`+team+`", "kinds": ["escalation"]}`).want(201)
 				c.spoil(y, bob)
 
-				if listed := strings.Contains(string(y.send("GET", "/v1/email-routes", y.owner, "").want(200).body), team); listed != c.routes {
+				routes := string(y.send("GET", "/v1/email-routes", y.owner, "").want(200).body)
+				if listed := strings.Contains(routes, team); listed != c.routes {
 					t.Errorf("that notices are to go to an address which has not confirmed it: %t", listed)
 				}
 

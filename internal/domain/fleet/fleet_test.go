@@ -49,7 +49,8 @@ func (s state) may(account string) bool {
 func since(when string) bool { return when == "before" || when == "close" }
 
 func states(yield func(state)) {
-	when, words := []string{"none", "before", "close", "later"}, []string{"nothing", "ann asked", "ann agreed", "bob agreed", "ann agreed for home"}
+	when := []string{"none", "before", "close", "later"}
+	words := []string{"nothing", "ann asked", "ann agreed", "bob agreed", "ann agreed for home"}
 	for i := range 3 * 2 * 4 * 4 * 5 * 2 * 2 {
 		pick := func(of int) int { defer func() { i /= of }(); return i % of }
 		yield(state{

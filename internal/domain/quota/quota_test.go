@@ -75,7 +75,7 @@ var uncounted = map[string]string{
 	"oss_applications": "seat", "password_links": "expires", "personal_prompts": "seat", "plan_edges": "part", "plan_fanout_tasks": "part",
 	"payment_customers": "seat", "payment_events": "expires", "paid_subscriptions": "part",
 	"plan_fanouts":       "part",
-	"plan_file_switches": "seat", "plan_progress": "part", "push_messages": "expires",
+	"plan_file_switches": "seat", "plan_progress": "part", "provider_keys": "seat", "push_messages": "expires",
 	"push_subscriptions": "seat", "queue_depths": "seat", "queue_lanes": "part", "repo_bindings": "seat",
 	"releases": "server", "repo_creations": "part",
 	"repo_sizes": "seat", "repo_sweeps": "seat", "reservations": "expires",

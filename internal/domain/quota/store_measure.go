@@ -87,8 +87,6 @@ const countedTables = `
 		FROM invitations WHERE kind = 'org_member' AND account_id = $1
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(name) + octet_length(labels)), 0) FROM enrollments WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(model)), 0) FROM prices WHERE account_id = $1
-	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(label) + octet_length(base_url) + octet_length(sealed)), 0)
-		FROM provider_keys WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), 0 FROM tokens WHERE account_id = $1`
 
 var (

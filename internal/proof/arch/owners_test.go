@@ -148,7 +148,6 @@ var reads = map[string]string{
 	"quota -> plans":             stored,
 	"quota -> prices":            stored,
 	"quota -> prompt_vars":       stored,
-	"quota -> provider_keys":     stored,
 	"quota -> provenances":       stored,
 	"quota -> pull_actions":      stored,
 	"quota -> pull_comments":     stored,
