@@ -12,25 +12,25 @@ import (
 )
 
 // What somebody has set out in an account ends with their right to set it out: a token, what invites others
-// or a machine in. Whoever was removed and is added again begins anew.
+// or a machine in, or has notices sent to an address. Whoever was removed and is added again begins anew.
 func TestWhatIsSetOutEndsWithTheRight(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
 		y := start(t, e, flags...)
 		for name, c := range map[string]struct {
-			spoil                 func(y *yard, bob string)
-			token, invites, joins bool
+			spoil                         func(y *yard, bob string)
+			token, invites, joins, routes bool
 		}{
-			"nothing":       {func(*yard, string) {}, true, true, true},
-			"another right": {func(y *yard, bob string) { y.gets(bob, policy.Owner) }, true, true, true},
-			"the role":      {func(y *yard, bob string) { y.gets(bob, policy.Member) }, true, false, false},
-			"removed":       {func(y *yard, bob string) { y.removes(bob) }, false, false, false},
+			"nothing":       {func(*yard, string) {}, true, true, true, true},
+			"another right": {func(y *yard, bob string) { y.gets(bob, policy.Owner) }, true, true, true, true},
+			"the role":      {func(y *yard, bob string) { y.gets(bob, policy.Member) }, true, false, false, false},
+			"removed":       {func(y *yard, bob string) { y.removes(bob) }, false, false, false, false},
 			"removed, and added again": {func(y *yard, bob string) {
 				y.removes(bob)
 				y.in(y.acct, func(tx *db.Tx) error {
 					return seed.Member{Account: y.acct, User: bob, Role: "admin", Since: db.Micros(tx.Now.Add(2 * people.Apart))}.Add(tx)
 				})
-			}, false, false, false},
+			}, false, false, false, false},
 		} {
 			t.Run(name, func(t *testing.T) {
 				y := &yard{App: y.App, t: t, setup: y.setup, owner: y.owner, user: y.user, acct: y.acct}
@@ -47,7 +47,14 @@ func TestWhatIsSetOutEndsWithTheRight(t *testing.T) {
 				decode(t, y.send("POST", "/v1/org/members", token, guest).want(201), &invited)
 				var enrollment struct{ Token string }
 				decode(t, y.send("POST", "/v1/runners/enrollments", token, "{}").want(201), &enrollment)
+				team := "team-" + word + "@example.com"
+				y.send("POST", "/v1/email-routes", token, `{"address": "`+team+`", "kinds": ["escalation"]}`).want(201)
 				c.spoil(y, bob)
+
+				routes := string(y.send("GET", "/v1/email-routes", y.owner, "").want(200).body)
+				if listed := strings.Contains(routes, team); listed != c.routes {
+					t.Errorf("that notices are to go to an address which has not confirmed it: %t", listed)
+				}
 
 				if c.token {
 					y.send("GET", "/v1/tasks", token, "").want(200)
@@ -71,6 +78,24 @@ func TestWhatIsSetOutEndsWithTheRight(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// What somebody has allowed a program ends with their membership, as long as the program has not fetched
+// it: a token that is fetched after that would be good again as soon as they are added again.
+func TestAllowedProgramsEndWithTheRight(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, e db.Engine, flags []string) {
+		y := start(t, e, flags...)
+		cookie := y.browser()
+		second := y.tenant("second")
+		y.in(second, func(tx *db.Tx) error { return seed.Member{Account: second, User: y.user, Role: "member"}.Add(tx) })
+		bob := y.mint(y.acct, new(y.person("bob", y.acct, policy.Owner)), policy.Owner.Ceiling(), nil)
+		kept, code := y.approves(cookie), y.approves(cookie)
+		y.send("POST", "/auth/device/token", "", `{"device_code": "`+kept+`"}`).want(200)
+		y.send("DELETE", "/v1/org/members/"+y.user, bob, "").want(200)
+		y.in(y.acct, func(tx *db.Tx) error { return seed.Member{Account: y.acct, User: y.user, Role: "owner"}.Add(tx) })
+		y.send("POST", "/auth/device/token", "", `{"device_code": "`+code+`"}`).problem(400, "access_denied")
 	})
 }
 

@@ -10,12 +10,14 @@ import (
 	"yardmaster/internal/domain/ci"
 	"yardmaster/internal/domain/connection"
 	"yardmaster/internal/domain/donation"
+	"yardmaster/internal/domain/emailroute"
 	"yardmaster/internal/domain/grant"
 	"yardmaster/internal/domain/hosttoken"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/invitation"
 	"yardmaster/internal/domain/mergequeue"
 	"yardmaster/internal/domain/modelkey"
+	"yardmaster/internal/domain/oauth"
 	"yardmaster/internal/domain/operator"
 	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/plan"
@@ -144,6 +146,9 @@ func (a *App) subscribeAccounts(p wired) {
 	event.RightsChanged.On(a.db, p.pull.RightsChanged)
 	event.RightsChanged.On(a.db, token.RightsChanged)
 	event.RightsChanged.On(a.db, invitation.RightsChanged)
+	event.RightsChanged.On(a.db, oauth.RightsChanged)
+	event.RightsChanged.On(a.db, emailroute.RightsChanged)
+	event.RightsChanged.On(a.db, p.box.RightsChanged)
 	event.RightsChanged.On(a.db, p.unasked)
 	event.CredentialDropped.On(a.db, p.signin.CredentialDropped)
 	invitation.Withdrawn.On(a.db, access.Withdrawn)

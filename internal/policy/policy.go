@@ -38,7 +38,7 @@ type Actor struct {
 	Scopes       Set
 	ExpiresAt    time.Time // zero: permanent
 	SignedInAt   time.Time // sessions only
-	Bound        bool      // the session is good in its own account only
+	Bound        bool      // an identity provider of the account has vouched for it: good in that account only
 	RequestID    string    // of the request being served, for audit rows
 }
 

@@ -233,6 +233,46 @@ func (s *Service) withdraw(ctx context.Context, in runnerIn) (out Runner, err er
 	return out, err
 }
 
+// RightsChanged forgets what a user was asked and has agreed to about boxes, for an account, if they do
+// not belong to it or to that of the box any more. What such a box holds by it, it gives back. It is a
+// subscriber of event.RightsChanged.
+func (s *Service) RightsChanged(tx *db.Tx, userID string) error {
+	answers, err := selectAnswers.All(tx, userID)
+	if err != nil {
+		return err
+	}
+	for _, w := range answers {
+		r, err := byIdentity.One(tx, w.BoxID)
+		if err != nil {
+			return err
+		}
+		_, home, err := people.Role(tx, r.AccountID, userID)
+		if err != nil {
+			return err
+		}
+		_, here, err := people.Role(tx, w.AccountID, userID)
+		if err != nil {
+			return err
+		}
+		if here && home {
+			continue
+		}
+		if _, err := deleteAnswer.Exec(tx, r.ID, w.AccountID, userID); err != nil {
+			return err
+		}
+		if w.AgreedAt == nil || w.AccountID == r.AccountID {
+			continue
+		}
+		if err := s.Runs.TakeBack(tx, r.ID); err != nil {
+			return err
+		}
+		if err := s.tell(tx, consentTaken, &r, w.AccountID, userID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // answered notes what a user was asked about a box and an account, and whether they agree.
 func answered(tx *db.Tx, a askArgs, agrees bool) error {
 	if a.AskedAt = tx.Micros(); agrees {

@@ -137,17 +137,12 @@ func (s *Service) end(tx *db.Tx) (bool, error) {
 // long as they have not begun. It is a subscriber of event.RightsChanged.
 func (s *Service) RightsChanged(tx *db.Tx, userID string) error {
 	accounts, err := askedByUser.All(tx, userID)
-	for _, account := range accounts {
-		if err != nil {
-			return err
-		}
-		err = tx.As(account, func() error {
-			role, _, err := people.Role(tx, account, userID)
-			if err == nil && role != policy.Owner {
-				_, err = s.end(tx)
-			}
-			return err
-		})
+	if err != nil {
+		return err
 	}
-	return err
+	owns := func(_ int, now policy.Role) bool { return now == policy.Owner }
+	return people.Ends(tx, userID, accounts, owns, func(int) error {
+		_, err := s.end(tx)
+		return err
+	})
 }

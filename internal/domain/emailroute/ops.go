@@ -269,11 +269,32 @@ func (s *Service) delete(ctx context.Context, in idIn) (out Deleted, err error) 
 		if err != nil {
 			return err
 		}
-		if _, err := erase.Exec(tx, tx.Account, r.ID, tx.Micros()); err != nil {
-			return err
-		}
 		out = Deleted{ID: r.ID}
-		return deletedEvent.Record(tx, event.Subject{ID: r.ID}, routeData{Address: r.Address, Kinds: r.Kinds.V})
+		return r.end(tx)
 	})
 	return out, err
+}
+
+// end ends a route of tx.Account.
+func (r row) end(tx *db.Tx) error {
+	if _, err := erase.Exec(tx, tx.Account, r.ID, tx.Micros()); err != nil {
+		return err
+	}
+	return deletedEvent.Record(tx, event.Subject{ID: r.ID}, routeData{Address: r.Address, Kinds: r.Kinds.V})
+}
+
+// RightsChanged ends the routes that a user has made, might not make any more, and that nobody has
+// confirmed: whoever has left must not have notices of the account sent to an address by a link that
+// waits there. It is a subscriber of event.RightsChanged.
+func RightsChanged(tx *db.Tx, userID string) error {
+	rows, err := unsure.All(tx, policy.Actor{UserID: userID}.Label())
+	if err != nil {
+		return err
+	}
+	accounts := make([]string, len(rows))
+	for i, r := range rows {
+		accounts[i] = r.AccountID
+	}
+	may := func(_ int, now policy.Role) bool { return now.Ceiling().Has(policy.Scopes(policy.WriteAccount)) }
+	return people.Ends(tx, userID, accounts, may, func(i int) error { return rows[i].end(tx) })
 }

@@ -56,5 +56,8 @@ var (
 		begun = CASE WHEN excluded.begun >= email_route_mails.begun AND excluded.begun < email_route_mails.begun + :within
 			THEN email_route_mails.begun ELSE excluded.begun END
 		RETURNING mailed`)
+	// unsure lists the routes that somebody has made and that nobody has confirmed.
+	unsure = db.Q[row](`SELECT ` + columns + ` FROM email_routes
+		WHERE created_by = $1 AND confirmed_at IS NULL AND deleted_at IS NULL ORDER BY id`)
 	forget = db.S(`DELETE FROM email_routes WHERE account_id = $1 AND deleted_at IS NOT NULL AND asked_at < $2`)
 )

@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/proof/seed"
 )
 
@@ -15,7 +16,7 @@ import (
 type state struct {
 	target     string // of the owner
 	owner      string // of the target user
-	atHome     string // ann's membership there: none, before or after she has agreed
+	atHome     string // ann's membership there: none, before she has agreed, after that by as much as clocks differ, or later
 	atAway     string
 	said       string // by whom, and what: nothing, ann asked, ann agreed, bob agreed, ann agreed for home
 	letsIn     bool   // the floors of away
@@ -41,16 +42,20 @@ func (s state) may(account string) bool {
 	if s.owner == "bob" {
 		return s.said == "bob agreed"
 	}
-	return s.said == "ann agreed" && s.atHome == "before" && s.atAway == "before"
+	return s.said == "ann agreed" && since(s.atHome) && since(s.atAway)
 }
 
+// since tells whether a membership goes back to before ann has agreed, as far as clocks can tell.
+func since(when string) bool { return when == "before" || when == "close" }
+
 func states(yield func(state)) {
-	when, words := []string{"none", "before", "after"}, []string{"nothing", "ann asked", "ann agreed", "bob agreed", "ann agreed for home"}
-	for i := range 3 * 2 * 3 * 3 * 5 * 2 * 2 {
+	when := []string{"none", "before", "close", "later"}
+	words := []string{"nothing", "ann asked", "ann agreed", "bob agreed", "ann agreed for home"}
+	for i := range 3 * 2 * 4 * 4 * 5 * 2 * 2 {
 		pick := func(of int) int { defer func() { i /= of }(); return i % of }
 		yield(state{
 			target: []string{"shared", "org", "user"}[pick(3)], owner: []string{"ann", "bob"}[pick(2)],
-			atHome: when[pick(3)], atAway: when[pick(3)], said: words[pick(5)], letsIn: pick(2) == 1, homeLetsIn: pick(2) == 1,
+			atHome: when[pick(4)], atAway: when[pick(4)], said: words[pick(5)], letsIn: pick(2) == 1, homeLetsIn: pick(2) == 1,
 		})
 	}
 }
@@ -63,7 +68,7 @@ func (s state) set(tx *db.Tx) error {
 	if s.target != "user" {
 		owner = nil
 	}
-	since := map[string]int64{"before": 1, "after": 9}
+	began := map[string]int64{"before": 1, "close": 5 + people.Apart.Microseconds(), "later": 6 + people.Apart.Microseconds()}
 	do := []func() error{
 		func() error { _, err := seed.LeaveAll.Exec(tx, "ann"); return err },
 		func() error { _, err := seed.ForgetAgreed.Exec(tx); return err },
@@ -73,7 +78,7 @@ func (s state) set(tx *db.Tx) error {
 	}
 	for account, when := range map[string]string{"home": s.atHome, "away": s.atAway} {
 		if when != "none" {
-			do = append(do, func() error { return seed.Member{Account: account, User: "ann", Since: since[when]}.Add(tx) })
+			do = append(do, func() error { return seed.Member{Account: account, User: "ann", Since: began[when]}.Add(tx) })
 		}
 	}
 	if who, what, ok := strings.Cut(s.said, " "); ok {
@@ -93,7 +98,7 @@ func (s state) set(tx *db.Tx) error {
 	return nil
 }
 
-// TestWhoMayTakeWhoseWork tries each of the 1,080 states: the condition, the accounts that a
+// TestWhoMayTakeWhoseWork tries each of the 1,920 states: the condition, the accounts that a
 // claim looks at, and what a box may hold say the same, which is what the model says.
 func TestWhoMayTakeWhoseWork(t *testing.T) {
 	t.Parallel()
@@ -157,7 +162,7 @@ func TestWhoMayTakeWhoseWork(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		if n != 1080 || works == 0 {
+		if n != 1920 || works == 0 {
 			t.Errorf("%d states, %d in which it works elsewhere", n, works)
 		}
 	})

@@ -4,7 +4,14 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 )
+
+// apart is people.Apart in microseconds, as statements have it.
+const apart = "600000000"
+
+// The index is out of range, and this does not build, once the two differ.
+var _ = [1]struct{}{}[people.Apart/time.Microsecond-600_000_000]
 
 // May is the condition that the box b may take work of the account of w: a statement in
 // which it stands has boxes as b, and whatever has an account_id as w. A box of one person
@@ -17,10 +24,11 @@ const May = `(NOT ` + IsLent + ` AND (b.owner_target = 'shared'
 		AND (b.account_id = w.account_id OR EXISTS (` + Agreed + `))) OR EXISTS (` + lends + `))`
 
 // Agreed selects the consent by which the box b takes work of the account of w, which is
-// another one than its own.
+// another one than its own. What was agreed to before either membership began is none, as far as
+// clocks can tell; with the end of either it is forgotten, which package box sees to.
 const Agreed = `SELECT c.agreed_at FROM box_consents c
-	JOIN memberships here ON here.account_id = c.account_id AND here.user_id = c.user_id AND here.created_at <= c.agreed_at
-	JOIN memberships home ON home.account_id = b.account_id AND home.user_id = c.user_id AND home.created_at <= c.agreed_at
+	JOIN memberships here ON here.account_id = c.account_id AND here.user_id = c.user_id AND here.created_at <= c.agreed_at + ` + apart + `
+	JOIN memberships home ON home.account_id = b.account_id AND home.user_id = c.user_id AND home.created_at <= c.agreed_at + ` + apart + `
 	JOIN account_floors f ON f.account_id = c.account_id AND f.outside_boxes
 	WHERE c.box_id = b.id AND c.user_id = b.owner_id AND c.account_id = w.account_id AND c.agreed_at IS NOT NULL`
 

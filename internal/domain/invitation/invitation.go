@@ -341,27 +341,23 @@ func WithdrawFrom(tx *db.Tx, userID string) error {
 // subscriber of event.RightsChanged.
 func RightsChanged(tx *db.Tx, userID string) error {
 	open, err := sentBy.All(tx, userID)
-	for _, one := range open {
-		if err != nil {
+	if err != nil {
+		return err
+	}
+	accounts := make([]string, len(open))
+	for i, sent := range open {
+		accounts[i] = sent.AccountID
+	}
+	again := func(i int, now policy.Role) bool {
+		return now.Ceiling().Has(policy.Scopes(policy.WriteMembers)) && (now == policy.Owner || open[i].Role != policy.Owner)
+	}
+	return people.Ends(tx, userID, accounts, again, func(i int) error {
+		out, err := Withdraw(tx, tx.Account, open[i].ID)
+		if err != nil || !out.Revoked {
 			return err
 		}
-		err = tx.As(one.AccountID, func() error { return endSent(tx, one, userID) })
-	}
-	return err
-}
-
-// endSent withdraws an invitation to tx.Account unless the user who has sent it could do so again.
-func endSent(tx *db.Tx, sent sentRow, userID string) error {
-	role, member, err := people.Role(tx, tx.Account, userID)
-	invites := member && role.Ceiling().Has(policy.Scopes(policy.WriteMembers))
-	if err != nil || invites && (role == policy.Owner || sent.Role != policy.Owner) {
-		return err
-	}
-	out, err := Withdraw(tx, tx.Account, sent.ID)
-	if err != nil || !out.Revoked {
-		return err
-	}
-	return RevokedEvent.Record(tx, event.Subject{ID: sent.ID}, event.None{})
+		return RevokedEvent.Record(tx, event.Subject{ID: open[i].ID}, event.None{})
+	})
 }
 
 func find(tx *db.Tx, account, invitation string) (r row, err error) {

@@ -26,7 +26,7 @@ func (s *Service) Ops() []op.Op {
 			Group:   group,
 			Rule:    policy.Require(policy.ReadAccount).OfUser(),
 			Form:    true,
-			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}},
+			Refuses: []op.Refusal{{Status: 404, Slug: "not-found"}, {Status: 403, Slug: "sso-session"}},
 			Summary: "Redeem an invitation for the signed-in user",
 			Doc: "Grants what the invitation is for if it names the caller, or the caller's address, and still holds. Otherwise it " +
 				"grants nothing and says why: granted false is no error. A token that does not exist is 404.",
@@ -99,6 +99,9 @@ type acceptIn struct {
 }
 
 func (s *Service) accept(ctx context.Context, in acceptIn) (out Acceptance, err error) {
+	if err := unbound(policy.From(ctx)); err != nil {
+		return out, err
+	}
 	err = s.DB.Write(op.Answers(ctx, &out), func(tx *db.Tx) error {
 		out, err = s.Redeem(tx, in.Token, policy.From(ctx).UserID)
 		return err

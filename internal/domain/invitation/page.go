@@ -41,6 +41,9 @@ func (s *Service) confirm(ctx context.Context, in pageIn) (op.Reply, error) {
 	if a.Credential != policy.Session {
 		return web.GoTo("/invite/" + url.PathEscape(in.Token)), nil
 	}
+	if err := unbound(a); err != nil {
+		return op.Reply{}, err
+	}
 	var out Acceptance
 	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
 		out, err = s.Redeem(tx, in.Token, a.UserID)

@@ -84,6 +84,7 @@ func (s *Service) Ops() []op.Op {
 			Refuses: []op.Refusal{
 				{Status: 403, Slug: "session-required"},
 				{Status: 403, Slug: "not-a-member"},
+				{Status: 403, Slug: "sso-session"},
 				last,
 				{Status: 409, Slug: "last_account"},
 			},
@@ -353,6 +354,9 @@ func (s *Service) leave(ctx context.Context, in leaveIn) (out Left, err error) {
 			return err
 		case !ok:
 			return fault.New(fault.Forbidden, "not-a-member", "This user belongs to no such account.")
+		case a.Bound && m.Role == policy.Owner: // who may set the provider makes no owner leave
+			return fault.New(fault.Forbidden, "sso-session", "This session was vouched for by the account's own provider, which "+
+				"makes no owner leave. Sign in otherwise.")
 		case m.Role == policy.Owner && len(all) < 2:
 			return lastOwner()
 		}

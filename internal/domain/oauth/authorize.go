@@ -277,7 +277,7 @@ func (s *Service) decide(ctx context.Context, in decisionIn) (op.Reply, error) {
 			_, err = insertCode.Exec(tx, insertCodeArgs{
 				Hash: seal.Hash(code), Ticket: t.ID, AccountID: tx.Account, UserID: t.User, Client: t.Client, Name: t.Name,
 				Redirect: t.Redirect, Challenge: t.Challenge, Scopes: db.JSON[[]string]{V: t.Scopes.Names()},
-				ExpiresAt: db.Micros(tx.Now.Add(codeLife)),
+				Vouched: a.Bound, ExpiresAt: db.Micros(tx.Now.Add(codeLife)),
 			})
 			if err != nil {
 				return err

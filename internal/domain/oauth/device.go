@@ -62,9 +62,9 @@ func (s *Service) device(ctx context.Context, in deviceIn) (DeviceAuthorization,
 	}
 	out.Complete = uri + "?user_code=" + out.UserCode
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
-		// Rows are kept for the life of a token after their codes expire, so that a
-		// code that comes again still ends its token.
-		if _, err := purgeDevices.Exec(tx, db.Micros(tx.Now.Add(-tokenLife))); err != nil {
+		// Rows with a token are kept for its life after their codes expire, so that a code
+		// that comes again still ends its token. Anybody can make the others.
+		if _, err := purgeDevices.Exec(tx, db.Micros(tx.Now.Add(-tokenLife)), db.Micros(tx.Now.Add(-deviceLife))); err != nil {
 			return err
 		}
 		_, err := insertDevice.Exec(tx, insertDeviceArgs{
@@ -98,7 +98,7 @@ func (s *Service) poll(ctx context.Context, in pollIn) (Grant, error) {
 		return Grant{}, refuse("invalid_grant", "There is no such device_code.")
 	}
 	if d.AccountID != nil && d.UserID != nil {
-		ctx = actingFor(ctx, *d.AccountID, *d.UserID)
+		ctx = actingFor(ctx, *d.AccountID, *d.UserID, d.Vouched)
 	}
 	var out Grant
 	var refused error
@@ -127,8 +127,11 @@ func (s *Service) poll(ctx context.Context, in pollIn) (Grant, error) {
 			_, err := pollDevice.Exec(tx, hash, tx.Micros())
 			return err
 		}
-		m, err := s.mint(tx, *d.UserID, d.Name, d.Scopes.V)
-		if err != nil {
+		m, member, err := s.mint(tx, *d.UserID, d.Name, d.Scopes.V)
+		if !member {
+			refused = refuse("access_denied", "The user does not belong to the account any more.")
+		}
+		if err != nil || !member {
 			return err
 		}
 		out = granted(m)
@@ -240,7 +243,7 @@ func (s *Service) decideDevice(ctx context.Context, in decisionIn) (op.Reply, er
 			}
 			n, err := decideDevice.Exec(tx, decideDeviceArgs{
 				Hash: t.ID, Decision: decision, AccountID: tx.Account, UserID: t.User,
-				Scopes: db.JSON[[]string]{V: t.Scopes.Names()}, ExpiresAt: tx.Micros(),
+				Scopes: db.JSON[[]string]{V: t.Scopes.Names()}, Vouched: a.Bound, ExpiresAt: tx.Micros(),
 			})
 			if err != nil {
 				return err

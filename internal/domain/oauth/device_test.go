@@ -94,3 +94,25 @@ func TestDeviceIsRefused(t *testing.T) {
 		y.refused("expired_token", "POST", pollPath, "", poll(late))
 	})
 }
+
+// What anybody can begin and nobody has approved is forgotten soon; who got a token with a code that
+// comes again loses it, however late.
+func TestDevicesThatNobodyApproved(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, y *yard) {
+		left, taken := y.begin(`{}`), y.begin(`{}`)
+		y.call(answer{200, nil}, "POST", "/device", owner, decision(y.shown("/device?user_code="+taken.UserCode, owner), "authorize"))
+		y.call(answer{200, nil}, "POST", pollPath, "", poll(taken))
+		y.pass(2*deviceLife + time.Second)
+		y.refused("expired_token", "POST", pollPath, "", poll(left))
+		y.begin(`{}`)
+		y.refused("invalid_grant", "POST", pollPath, "", poll(left))
+		if len(y.live()) != 1 {
+			t.Errorf("live are %v", y.live())
+		}
+		y.refused("invalid_grant", "POST", pollPath, "", poll(taken))
+		if len(y.live()) != 0 {
+			t.Errorf("the code came again, and %v live", y.live())
+		}
+	})
+}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"time"
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/people"
 	"yardmaster/internal/domain/token"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/lazy"
@@ -58,7 +60,7 @@ func (s *Service) exchange(ctx context.Context, in tokenIn) (Grant, error) {
 	}
 	var out Grant
 	var refused error
-	err = s.DB.Write(actingFor(ctx, c.AccountID, c.UserID), func(tx *db.Tx) error {
+	err = s.DB.Write(actingFor(ctx, c.AccountID, c.UserID, c.Vouched), func(tx *db.Tx) error {
 		var ok bool
 		out, refused = Grant{}, badCode()
 		c, ok, err := codeByHash.ForUpdate().Maybe(tx, hash)
@@ -70,8 +72,8 @@ func (s *Service) exchange(ctx context.Context, in tokenIn) (Grant, error) {
 		case !c.matches(in) || !tx.Now.Before(c.ExpiresAt):
 			return nil
 		}
-		m, err := s.mint(tx, c.UserID, c.Name, c.Scopes.V)
-		if err != nil {
+		m, member, err := s.mint(tx, c.UserID, c.Name, c.Scopes.V)
+		if err != nil || !member {
 			return err
 		}
 		out, refused = granted(m), nil
@@ -97,14 +99,39 @@ func (c codeRow) matches(in tokenIn) bool {
 		(in.RedirectURI == "" || in.RedirectURI == c.Redirect)
 }
 
-// actingFor returns a context whose actor is the user who allowed the token.
-func actingFor(ctx context.Context, accountID, userID string) context.Context {
-	a := policy.Actor{Credential: policy.Session, UserID: userID, AccountID: accountID, RequestID: op.RequestOf(ctx).ID}
+// actingFor returns a context whose actor is the user who allowed the token, in a session that an
+// identity provider of the account had vouched for or not.
+func actingFor(ctx context.Context, accountID, userID string, vouched bool) context.Context {
+	a := policy.Actor{Credential: policy.Session, UserID: userID, AccountID: accountID, Bound: vouched, RequestID: op.RequestOf(ctx).ID}
 	return policy.With(db.WithAccount(ctx, accountID), a)
 }
 
-func (s *Service) mint(tx *db.Tx, userID, name string, scopes []string) (token.MintedToken, error) {
+// mint mints the token that a user has allowed in tx.Account. member is false, and there is no
+// token, if they do not belong there any more.
+func (s *Service) mint(tx *db.Tx, userID, name string, scopes []string) (out token.MintedToken, member bool, err error) {
+	if _, member, err = people.Role(tx, tx.Account, userID); err != nil || !member {
+		return out, member, err
+	}
 	set, _ := policy.ParseScopes(scopes)
 	expires := tx.Now.Add(tokenLife).Truncate(time.Millisecond)
-	return token.Mint(tx, policy.PAT, userID, &name, set, &expires)
+	out, err = token.Mint(tx, policy.PAT, userID, &name, set, &expires)
+	return out, true, err
+}
+
+// RightsChanged takes back what a user has allowed programs in accounts to which they do not belong
+// any more, as far as no program has fetched it. It is a subscriber of event.RightsChanged.
+func RightsChanged(tx *db.Tx, userID string) error {
+	rows, err := unfetched.All(tx, userID)
+	if err != nil {
+		return err
+	}
+	accounts := make([]string, len(rows))
+	for i, r := range rows {
+		accounts[i] = r.AccountID
+	}
+	return people.Leave(tx, userID, accounts, func(i int) error {
+		_, err1 := dropCode.Exec(tx, tx.Account, rows[i].Hash)
+		_, err2 := denyDevice.Exec(tx, tx.Account, rows[i].Hash)
+		return errors.Join(err1, err2)
+	})
 }

@@ -82,6 +82,11 @@ const countedTables = `
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(spec)), 0) FROM dashboard_widgets WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), 0 FROM template_lanes WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(envelope)), 0) FROM provenances WHERE account_id = $1
+	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(body)), 0) FROM idempotency_keys WHERE account_id = $1
+	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(email) + octet_length(login)), 0)
+		FROM invitations WHERE kind = 'org_member' AND account_id = $1
+	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(name) + octet_length(labels)), 0) FROM enrollments WHERE account_id = $1
+	UNION ALL SELECT COUNT(*), COALESCE(SUM(octet_length(model)), 0) FROM prices WHERE account_id = $1
 	UNION ALL SELECT COUNT(*), 0 FROM tokens WHERE account_id = $1`
 
 var (

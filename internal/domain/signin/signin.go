@@ -243,10 +243,25 @@ func resolveToken(tx *db.Tx, hash, _ string) (policy.Actor, error) {
 	a.UserID, a.Role = *c.UserID, policy.Role(*c.Role)
 	admin := c.Admin != nil && *c.Admin
 	a.Scopes &= ceiling(a.Role, admin) | operator(a.Credential, admin)
+	if c.Vouched {
+		a = bound(a)
+	}
 	if c.Approved == nil {
 		a.Scopes &= policy.Scopes(policy.ReadAccount)
 	}
 	return a, nil
+}
+
+// bound is an actor whom the identity provider of an account has vouched for, in a session
+// or in one that has minted a token: they are good in that account only, and never act as an
+// owner. Otherwise a member who may set the provider could become one.
+func bound(a policy.Actor) policy.Actor {
+	a.Bound = true
+	if a.Role == policy.Owner {
+		a.Role = policy.Admin
+	}
+	a.Scopes &= a.Role.Ceiling() &^ policy.Scopes(policy.SelfKeys, policy.SelfPrompt)
+	return a
 }
 
 // operator returns the scopes that an operator token may hold; none if its user is no
@@ -293,17 +308,12 @@ func resolveSession(tx *db.Tx, hash, acct string) (policy.Actor, error) {
 			"another account, and is good there only.")
 	}
 	a := policy.Actor{
-		Bound: r.SSOAccountID != nil, Credential: policy.Session, CredentialID: hash[:16], UserID: r.UserID, AccountID: r.AccountID,
+		Credential: policy.Session, CredentialID: hash[:16], UserID: r.UserID, AccountID: r.AccountID,
 		Role: role, ExpiresAt: r.ExpiresAt, SignedInAt: r.SignedInAt,
 	}
 	a.Scopes = ceiling(a.Role, r.PlatformAdmin)
-	if a.Bound {
-		// The session is good in the provider's account only. It never acts as an
-		// owner: otherwise a member who may set the provider could become one.
-		if a.Role == policy.Owner {
-			a.Role = policy.Admin
-		}
-		a.Scopes = a.Role.Ceiling() &^ policy.Scopes(policy.SelfKeys, policy.SelfPrompt)
+	if r.SSOAccountID != nil {
+		a = bound(a)
 	}
 	if r.ApprovedAt == nil {
 		a.Scopes = policy.Scopes(policy.ReadAccount)
@@ -347,6 +357,9 @@ func (s *Service) Open(tx *db.Tx, userID, accountID string, secure bool) (cookie
 
 func open(tx *db.Tx, userID, accountID string, sso *string, secure bool) (cookie string, err error) {
 	plain := id.Opaque()
+	if _, err := dropDead.Exec(tx, userID, tx.Micros(), db.Micros(tx.Now.Add(-Idle))); err != nil {
+		return "", err
+	}
 	if _, err := insertSession.Exec(tx, insertSessionArgs{
 		Hash: seal.Hash(plain), UserID: userID, AccountID: accountID, SignedInAt: tx.Micros(),
 		ExpiresAt: db.Micros(tx.Now.Add(Absolute)), SSOAccountID: sso,

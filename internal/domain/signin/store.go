@@ -5,6 +5,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/people"
+	"yardmaster/internal/domain/token"
 )
 
 type linkRow struct{ UserID, AccountID, ReturnTo string }
@@ -36,6 +37,8 @@ var (
 	refresh      = db.S(`UPDATE signins SET signed_in_at = $3 WHERE user_id = $1 AND hash LIKE $2 || ''`)
 	repoint      = db.Q[string](`UPDATE signins SET account_id = $3 WHERE user_id = $1 AND hash LIKE $2 || '' RETURNING hash`)
 	moveSessions = db.S(`UPDATE signins SET account_id = $3 WHERE account_id = $1 AND user_id = $2`)
+	// dropDead deletes the sessions of a user that are none any more.
+	dropDead     = db.S(`DELETE FROM signins WHERE user_id = $1 AND (expires_at <= $2 OR last_seen_at <= $3)`)
 	dropSessions = db.S(`DELETE FROM signins WHERE account_id = $1 AND user_id = $2`)
 	// dropVouched deletes the sessions that an account's own provider has vouched
 	// for, of the members of the account.
@@ -143,10 +146,13 @@ func LeaveAccount(tx *db.Tx, accountID, userID string) error {
 	return err
 }
 
-// EndVouched ends the browser sessions that the identity provider of an account has
-// vouched for.
-func (s *Service) EndVouched(tx *db.Tx, accountID string) error {
-	return s.drop(tx, dropVouched, accountID)
+// EndVouched ends the browser sessions that the identity provider of tx.Account has
+// vouched for, and the tokens that they have minted.
+func (s *Service) EndVouched(tx *db.Tx) error {
+	if err := token.EndVouched(tx); err != nil {
+		return err
+	}
+	return s.drop(tx, dropVouched, tx.Account)
 }
 
 // drop deletes sessions by a statement that returns their hashes.

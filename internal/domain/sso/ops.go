@@ -153,7 +153,7 @@ func (s *Service) set(ctx context.Context, in setIn) (out OrgSSO, err error) {
 			return err
 		}
 		if existed && before.Issuer != in.Issuer {
-			if err := s.SignIn.EndVouched(tx, tx.Account); err != nil {
+			if err := s.SignIn.EndVouched(tx); err != nil {
 				return err
 			}
 		}
@@ -172,7 +172,7 @@ func (s *Service) delete(ctx context.Context, _ op.None) (out SSODeleted, err er
 		if out.Deleted = n > 0; err != nil || !out.Deleted {
 			return err
 		}
-		if err := s.SignIn.EndVouched(tx, tx.Account); err != nil {
+		if err := s.SignIn.EndVouched(tx); err != nil {
 			return err
 		}
 		return deletedEvent.Record(tx, event.Subject{ID: tx.Account}, event.None{})

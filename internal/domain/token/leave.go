@@ -17,14 +17,28 @@ func RightsChanged(tx *db.Tx, userID string) error {
 	for i, r := range rows {
 		accounts[i] = r.AccountID
 	}
-	return people.Leave(tx, userID, accounts, func(i int) error {
-		r := rows[i]
-		if n, err := revoke.Exec(tx, tx.Account, r.ID, tx.Micros()); err != nil || n == 0 {
+	return people.Leave(tx, userID, accounts, func(i int) error { return rows[i].end(tx) })
+}
+
+// EndVouched revokes the tokens that were minted in sessions of the identity provider of tx.Account.
+func EndVouched(tx *db.Tx) error {
+	rows, err := vouchedIn.All(tx, tx.Account)
+	for _, r := range rows {
+		if err != nil {
 			return err
 		}
-		if err := event.CredentialDropped.Send(tx, r.Hash); err != nil {
-			return err
-		}
-		return revokedEvent.Record(tx, event.Subject{ID: r.ID}, event.None{})
-	})
+		err = r.end(tx)
+	}
+	return err
+}
+
+// end revokes a token of tx.Account, unless it is revoked.
+func (r liveRow) end(tx *db.Tx) error {
+	if n, err := revoke.Exec(tx, tx.Account, r.ID, tx.Micros()); err != nil || n == 0 {
+		return err
+	}
+	if err := event.CredentialDropped.Send(tx, r.Hash); err != nil {
+		return err
+	}
+	return revokedEvent.Record(tx, event.Subject{ID: r.ID}, event.None{})
 }

@@ -132,7 +132,8 @@ func (s *Service) mint(ctx context.Context, in mintIn) (MintedToken, error) {
 // Mint makes a token in tx.Account and records the event. An operator token is
 // recorded on the platform's record, because it has no rights in the account. A token
 // with scopes over the platform needs an end within platformLife; Mint returns a
-// fault.Invalid about expires_in_days otherwise.
+// fault.Invalid about expires_in_days otherwise. What a caller mints that an identity
+// provider of the account has vouched for is no more than that caller (policy.Actor.Bound).
 func Mint(tx *db.Tx, kind policy.Credential, userID string, name *string, scopes policy.Set, expires *time.Time) (MintedToken, error) {
 	if kind == policy.PAT && scopes&policy.PlatformRead != 0 && (expires == nil || expires.Sub(tx.Now) > platformLife) {
 		return MintedToken{}, fault.Field("expires_in_days", "must be at most 90 with scopes over the whole platform: "+
@@ -146,7 +147,8 @@ func Mint(tx *db.Tx, kind policy.Credential, userID string, name *string, scopes
 	}
 	if _, err := insert.Exec(tx, insertArgs{
 		ID: out.ID, AccountID: tx.Account, UserID: user, Kind: string(kind), Name: name, Prefix: out.Prefix,
-		Hash: seal.Hash(plain), Scopes: db.JSON[[]string]{V: out.Scopes}, ExpiresAt: expires, CreatedAt: tx.Micros(),
+		Hash: seal.Hash(plain), Scopes: db.JSON[[]string]{V: out.Scopes}, ExpiresAt: expires, Vouched: policy.From(tx.Context()).Bound,
+		CreatedAt: tx.Micros(),
 	}); err != nil {
 		return MintedToken{}, err
 	}

@@ -49,6 +49,7 @@ type Credential struct {
 	Kind      string
 	Scopes    db.JSON[[]string]
 	ExpiresAt *time.Time
+	Vouched   bool
 	Role      *string
 	Admin     *bool      `db:"platform_admin"`
 	Approved  *time.Time `db:"approved_at"`
@@ -59,17 +60,21 @@ type Credential struct {
 const seen = `(kind <> 'operator' OR user_id =`
 
 var (
-	insert = db.SWith[insertArgs](`INSERT INTO tokens (id, account_id, user_id, kind, name, prefix, hash, scopes, expires_at, created_at)
-		VALUES (:id, :account_id, :user_id, :kind, :name, :prefix, :hash, :scopes, :expires_at, :created_at)`)
+	insert = db.SWith[insertArgs](`INSERT INTO tokens (id, account_id, user_id, kind, name, prefix, hash, scopes, expires_at, vouched, created_at)
+		VALUES (:id, :account_id, :user_id, :kind, :name, :prefix, :hash, :scopes, :expires_at, :vouched, :created_at)`)
 	byID = db.Q[row](`SELECT id, kind, name, prefix, hash, scopes, expires_at, revoked_at, last_used_at, created_at
 		FROM tokens WHERE account_id = $1 AND id = $2 AND ` + seen + ` $3)`)
-	byHash = db.Q[Credential](`SELECT t.id, t.account_id, t.user_id, t.kind, t.scopes, t.expires_at, m.role, u.platform_admin, u.approved_at
+	byHash = db.Q[Credential](`SELECT t.id, t.account_id, t.user_id, t.kind, t.scopes, t.expires_at, t.vouched, m.role,
+		u.platform_admin, u.approved_at
 		FROM tokens t LEFT JOIN memberships m ON m.account_id = t.account_id AND m.user_id = t.user_id
 		LEFT JOIN users u ON u.id = t.user_id
 		WHERE t.hash = $1 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > $2)`)
 	// liveOf lists the tokens of a user, of whatever account, but for those of operators.
 	liveOf = db.Q[liveRow](`SELECT id, account_id, hash FROM tokens
 		WHERE user_id = $1 AND kind <> 'operator' AND revoked_at IS NULL ORDER BY id`)
+	// vouchedIn lists the tokens that sessions of the identity provider of an account have minted.
+	vouchedIn = db.Q[liveRow](`SELECT id, account_id, hash FROM tokens
+		WHERE account_id = $1 AND vouched = TRUE AND revoked_at IS NULL ORDER BY id`)
 	rename = db.S(`UPDATE tokens SET name = $3 WHERE account_id = $1 AND id = $2`)
 	revoke = db.S(`UPDATE tokens SET revoked_at = $3 WHERE account_id = $1 AND id = $2 AND revoked_at IS NULL`)
 	touch  = db.S(`UPDATE tokens SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`)
@@ -86,6 +91,7 @@ type insertArgs struct {
 	Prefix, Hash  string
 	Scopes        db.JSON[[]string]
 	ExpiresAt     *time.Time
+	Vouched       bool
 	CreatedAt     int64
 }
 
