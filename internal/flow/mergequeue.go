@@ -36,7 +36,7 @@ func (MergeQueue) Places(tx *db.Tx, prIDs []string) (map[string]pull.QueuePlace,
 	places, err := mergequeue.Places(tx, prIDs)
 	out := make(map[string]pull.QueuePlace, len(places))
 	for prID, p := range places {
-		out[prID] = pull.QueuePlace{Queue: p.Queue, State: p.State, Position: p.Position, At: p.At}
+		out[prID] = pull.QueuePlace{Queue: string(p.Queue), State: string(p.State), Position: p.Position, At: p.At}
 	}
 	return out, err
 }

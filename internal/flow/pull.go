@@ -39,7 +39,7 @@ func (Pulls) Shown(tx *db.Tx, prIDs []string) (map[string]plan.PR, error) {
 	briefs, err := record.Briefs(tx, prIDs)
 	out := make(map[string]plan.PR, len(briefs))
 	for prID, b := range briefs {
-		out[prID] = plan.PR{ID: b.ID, Number: b.Number, Title: b.Title, URL: b.URL, State: b.State}
+		out[prID] = plan.PR{ID: b.ID, Number: b.Number, Title: b.Title, URL: b.URL, State: measure.PullState(b.State)}
 	}
 	return out, err
 }
@@ -273,7 +273,7 @@ func (s Signers) Signers(tx *db.Tx, taskID, decidedBy string) (out pull.Signers,
 		return out, err
 	}
 	agent, _, err := template.ByName(tx, tx.Account, t.Template)
-	out.Agent = codehost.Person{Name: agent.Agent, Email: s.Address}
+	out.Agent = codehost.Person{Name: string(agent.Agent), Email: s.Address}
 	if agent.Model != "" {
 		out.Agent.Name += " (" + agent.Model + ")"
 	}
