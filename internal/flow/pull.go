@@ -196,7 +196,7 @@ type Signers struct {
 	Persons HostPersons
 }
 
-// At names the user of tx.Account who somebody at a host is.
+// At finds the user of tx.Account to whom an account at a host belongs.
 func (s Signers) At(tx *db.Tx, host string, who codehost.User) (pull.Known, error) {
 	userID, sure, err := s.Persons.User(tx, host, who)
 	if err != nil || userID == "" {
@@ -241,7 +241,7 @@ func (s Signers) Same(tx *db.Tx, host, a, b string) (bool, error) {
 	return strings.HasPrefix(a, "pat:") || strings.HasPrefix(b, "pat:"), nil
 }
 
-// mayBe tells whether a user may be who has a login at a host.
+// mayBe tells whether a login at a host may be a user's: it is the known one, or none is known.
 func (Signers) mayBe(tx *db.Tx, host, userID, login string) (bool, error) {
 	known, err := hosttoken.LoginAt(tx, userID, host)
 	return err == nil && (known == "" || strings.EqualFold(known, login)), err

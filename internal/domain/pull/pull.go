@@ -156,7 +156,7 @@ type People interface {
 	// Signers answers the names for the merge commit of a task of tx.Account.
 	// decidedBy is the label of the actor who decided about the merge.
 	Signers(tx *db.Tx, taskID, decidedBy string) (Signers, error)
-	// At names the user of tx.Account who somebody at a host is.
+	// At finds the user of tx.Account to whom an account at a host belongs.
 	At(tx *db.Tx, host string, who codehost.User) (Known, error)
 	// Asker is the person for whom a task of tx.Account is done: the label, and the
 	// login at a host if it is known.
