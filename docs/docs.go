@@ -27,7 +27,7 @@ var Parts = []Part{
 
 // Developers are the documents about the source.
 var Developers = []string{"architecture", "packages", "packages-proof", "walks", "benchmarks", "benchmarks-calls", "benchmarks-systems",
-	"conformance", "libraries", "style", "testing"}
+	"conformance", "libraries", "by-hand", "style", "testing"}
 
 //go:embed *.md
 var files embed.FS

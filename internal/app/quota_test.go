@@ -22,12 +22,12 @@ func (y *yard) quotas(bearer, path string) (most, used map[string]int64) {
 	decode(y.t, y.send("GET", path, bearer, "").want(200), &q)
 	most, used = map[string]int64{}, map[string]int64{}
 	for _, x := range q.Things {
-		most[x.Name] = -1
+		most[string(x.Name)] = -1
 		if x.Most != nil {
-			most[x.Name] = *x.Most
+			most[string(x.Name)] = *x.Most
 		}
 		if x.Used != nil {
-			used[x.Name] = *x.Used
+			used[string(x.Name)] = *x.Used
 		}
 	}
 	return most, used

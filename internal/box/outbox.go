@@ -180,7 +180,7 @@ func decode(text []byte, into any) error {
 var (
 	fullName   = lazy.New(`^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$`)
 	fieldName  = lazy.New(`^[A-Za-z0-9_][A-Za-z0-9_./:-]{0,99}$`)
-	fieldKinds = []string{"env_secret", "service_url", "mcp_server", "oauth_connection"}
+	fieldKinds = protocol.FieldKind("").Values()
 	kinds      = []string{"missing_credential", "missing_access", "decision"}
 )
 
@@ -239,7 +239,7 @@ func checkBlocker(b protocol.BlockerDeclared) error {
 		switch {
 		case !fieldName.MatchString(f.Name):
 			return fmt.Errorf("fields.%d.name is not a name", i)
-		case !slices.Contains(fieldKinds, f.Kind):
+		case !slices.Contains(fieldKinds, string(f.Kind)):
 			return fmt.Errorf("fields.%d.kind must be one of %s", i, strings.Join(fieldKinds, ", "))
 		case len(f.Environment) > 100 || len(f.Description) > 1000:
 			return fmt.Errorf("fields.%d is too long", i)

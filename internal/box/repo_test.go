@@ -126,7 +126,7 @@ func TestLeftOutIsSaid(t *testing.T) {
 	}
 	var left []string
 	for _, l := range f.Left {
-		left = append(left, l.Kind+" "+l.Name+" "+l.Why)
+		left = append(left, string(l.Kind)+" "+l.Name+" "+l.Why)
 	}
 	if got := strings.Join(left, "\n"); len(left) != 3 || !strings.HasPrefix(got, "branch own 1 commit that the work does not have") ||
 		!strings.HasSuffix(got, "\nfile model.bin larger than 50 MB\nrepository web a repository of its own") {

@@ -326,7 +326,7 @@ func leftOut(r worktree.Result, branch string) (list []protocol.LeftOut, more in
 			return
 		}
 		list = append(list, protocol.LeftOut{
-			Kind: kind, Name: keepStart(name, protocol.MaxLeftBytes), Why: keepStart(why, protocol.MaxLeftBytes),
+			Kind: protocol.LeftKind(kind), Name: keepStart(name, protocol.MaxLeftBytes), Why: keepStart(why, protocol.MaxLeftBytes),
 		})
 	}
 	if r.Damage != "" {

@@ -29,6 +29,9 @@ type Diff struct {
 	File           *File // the changes of DiffOptions.Path; nil if it has not changed
 }
 
+// ChangeKind is how a change leaves a file.
+type ChangeKind string
+
 // Kinds of changes.
 const (
 	Added       = "added"
@@ -38,6 +41,12 @@ const (
 	TypeChanged = "type_changed"
 )
 
+// Values lists all kinds.
+func (ChangeKind) Values() []string { return []string{Added, Modified, Deleted, Renamed, TypeChanged} }
+
+// FileType is what a path of a tree is.
+type FileType string
+
 // Types of files.
 const (
 	Plain      = "file"
@@ -45,6 +54,9 @@ const (
 	Link       = "link"      // symbolic; its one line is its target
 	Submodule  = "submodule" // its one line is a commit of another repository
 )
+
+// Values lists all types.
+func (FileType) Values() []string { return []string{Plain, Executable, Link, Submodule} }
 
 // FileChange is one changed file.
 type FileChange struct {

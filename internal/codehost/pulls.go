@@ -70,11 +70,17 @@ type PullMerge struct {
 	Title, Body string
 }
 
+// Side is of which commit a line of a diff is.
+type Side string
+
 // Sides of a diff.
 const (
 	SideBase = "LEFT"
 	SideHead = "RIGHT"
 )
+
+// Values lists both sides.
+func (Side) Values() []string { return []string{SideHead, SideBase} }
 
 // NewReview is a review to post.
 type NewReview struct {

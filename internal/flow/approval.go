@@ -63,7 +63,7 @@ func (s Questions) Change(ctx context.Context, prID string) (approval.Change, er
 	out := approval.Change{More: d.More, Additions: d.Additions, Deletions: d.Deletions}
 	for _, f := range d.Files {
 		out.Files = append(out.Files, approval.File{
-			Path: f.Path, Kind: f.Kind, Binary: f.Binary, Additions: f.Additions, Deletions: f.Deletions,
+			Path: f.Path, Kind: string(f.Kind), Binary: f.Binary, Additions: f.Additions, Deletions: f.Deletions,
 		})
 	}
 	return out, err

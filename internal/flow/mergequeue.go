@@ -37,7 +37,7 @@ func (MergeQueue) Places(tx *db.Tx, prIDs []string) (map[string]record.QueuePlac
 	places, err := mergequeue.Places(tx, prIDs)
 	out := make(map[string]record.QueuePlace, len(places))
 	for prID, p := range places {
-		out[prID] = record.QueuePlace{Queue: p.Queue, State: p.State, Position: p.Position, At: p.At}
+		out[prID] = record.QueuePlace{Queue: string(p.Queue), State: string(p.State), Position: p.Position, At: p.At}
 	}
 	return out, err
 }

@@ -411,7 +411,7 @@ func (n Notify) gone(tx *db.Tx, e event.Recorded) (out notification.Notice, ok b
 	if err != nil {
 		return out, false, err
 	}
-	return stopped(tx, e, nounRepo, "/ui/repos/"+e.Object, data.Repo+" is out of reach", "At "+data.Host+": "+data.Why+".")
+	return stopped(tx, e, nounRepo, "/ui/repos/"+e.Object, data.Repo+" is out of reach", "At "+data.Host+": "+string(data.Why)+".")
 }
 
 func (n Notify) notCreated(tx *db.Tx, e event.Recorded) (out notification.Notice, ok bool, err error) {

@@ -4,6 +4,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/box"
 	"yardmaster/internal/domain/kb"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/domain/overview"
 )
 
@@ -16,7 +17,8 @@ func (f FleetBoxes) Loads(tx *db.Tx, most int) ([]overview.BoxLoad, error) {
 	out := make([]overview.BoxLoad, len(rows))
 	for i, b := range rows {
 		out[i] = overview.BoxLoad{
-			ID: b.ID, Name: b.Name, State: b.State, Presence: b.Presence.Status, Version: b.Presence.Version, Unfit: b.Presence.Unfit,
+			ID: b.ID, Name: b.Name, State: measure.BoxState(b.State), Presence: b.Presence.Status, Version: b.Presence.Version,
+			Unfit:  b.Presence.Unfit,
 			Active: int64(b.Presence.Active), Slots: b.Slots,
 		}
 		if t := b.Presence.Telemetry; t != nil {

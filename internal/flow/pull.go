@@ -41,7 +41,7 @@ func (Pulls) Shown(tx *db.Tx, prIDs []string) (map[string]plan.PR, error) {
 	briefs, err := record.Briefs(tx, prIDs)
 	out := make(map[string]plan.PR, len(briefs))
 	for prID, b := range briefs {
-		out[prID] = plan.PR{ID: b.ID, Number: b.Number, Title: b.Title, URL: b.URL, State: b.State}
+		out[prID] = plan.PR{ID: b.ID, Number: b.Number, Title: b.Title, URL: b.URL, State: measure.PullState(b.State)}
 	}
 	return out, err
 }
@@ -198,7 +198,7 @@ type Signers struct {
 	Persons HostPersons
 }
 
-// At names the user of tx.Account who somebody at a host is.
+// At finds the user of tx.Account to whom an account at a host belongs.
 func (s Signers) At(tx *db.Tx, host string, who codehost.User) (pull.Known, error) {
 	userID, sure, err := s.Persons.User(tx, host, who)
 	if err != nil || userID == "" {
@@ -243,7 +243,7 @@ func (s Signers) Same(tx *db.Tx, host, a, b string) (bool, error) {
 	return strings.HasPrefix(a, "pat:") || strings.HasPrefix(b, "pat:"), nil
 }
 
-// mayBe tells whether a user may be who has a login at a host.
+// mayBe tells whether a login at a host may be a user's: it is the known one, or none is known.
 func (Signers) mayBe(tx *db.Tx, host, userID, login string) (bool, error) {
 	known, err := hosttoken.LoginAt(tx, userID, host)
 	return err == nil && (known == "" || strings.EqualFold(known, login)), err
@@ -275,7 +275,7 @@ func (s Signers) Signers(tx *db.Tx, taskID, decidedBy string) (out merge.Signers
 		return out, err
 	}
 	agent, _, err := template.ByName(tx, tx.Account, t.Template)
-	out.Agent = codehost.Person{Name: agent.Agent, Email: s.Address}
+	out.Agent = codehost.Person{Name: string(agent.Agent), Email: s.Address}
 	if agent.Model != "" {
 		out.Agent.Name += " (" + agent.Model + ")"
 	}

@@ -134,7 +134,7 @@ func candidatesOf(tx *db.Tx, acct string, all []template.Template) ([][]modelkey
 // demand is what a template demands of a box, and of the account's keys, of which those
 // are given that fit.
 func demand(t template.Template, keys []modelkey.Candidate) queue.Need {
-	out := queue.Need{Agent: t.Agent, Isolation: t.Isolation}
+	out := queue.Need{Agent: string(t.Agent), Isolation: string(t.Isolation)}
 	if t.Agent == template.Command {
 		return out
 	}

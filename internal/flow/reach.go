@@ -167,10 +167,10 @@ func weaker(tx *db.Tx, t *task.Row, r repo.Ref) (bool, error) {
 		return false, err
 	}
 	floor := r.Policy.Agent.Isolation
-	has := queue.Stricter(mine.Isolation, floor)
+	has := queue.Stricter(string(mine.Isolation), string(floor))
 	for _, name := range []string{minted.Name, minted.Challenger} { // it may get either
 		t, there, err := template.ByName(tx, tx.Account, name)
-		if gets := queue.Stricter(t.Isolation, floor); err != nil || there && queue.Stricter(has, gets) != gets {
+		if gets := queue.Stricter(string(t.Isolation), string(floor)); err != nil || there && queue.Stricter(has, gets) != gets {
 			return true, err
 		}
 	}

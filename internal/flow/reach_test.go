@@ -246,7 +246,7 @@ func TestWeakerSandboxWaits(t *testing.T) {
 			}
 			w.write(func(tx *db.Tx) error {
 				var r repo.Ref
-				r.Policy.Agent.Template, r.Policy.Agent.Isolation = "minted", c.floor
+				r.Policy.Agent.Template, r.Policy.Agent.Isolation = "minted", protocol.LeastIsolation(c.floor)
 				got, err := weaker(tx, &made, r)
 				if got != c.waits {
 					t.Errorf("%d: %+v: weaker is %v", i, c, got)

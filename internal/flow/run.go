@@ -212,7 +212,7 @@ func serversOf(lent vault.Usable, servers map[string]repo.MCPServer) (out []prot
 		}
 		host := strings.TrimSuffix(strings.ToLower(u.Host), ":443")
 		if slices.Contains(lent.Hosts, host) {
-			out = append(out, protocol.MCPServer{Name: name, Transport: servers[name].Transport, Path: "/" + host + u.RequestURI()})
+			out = append(out, protocol.MCPServer{Name: name, Transport: string(servers[name].Transport), Path: "/" + host + u.RequestURI()})
 		}
 	}
 	return out

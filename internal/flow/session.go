@@ -74,8 +74,8 @@ func (Policies) Parse(tx *db.Tx, repoID *string, yml string) (session.Candidate,
 // candidate returns the decisions of a policy, for a replay.
 func candidate(p repo.Policy) session.Candidate {
 	c := session.Candidate{
-		Template: p.Agent.Template, Isolation: p.Agent.Isolation, CheckCommand: p.Checks.Command, CheckTimeout: p.CheckTimeout(),
-		MergeMode: p.Merge.Mode, MergeMethod: p.Merge.Method, DeleteBranch: p.Merge.DeleteBranch, OnCancel: p.Merge.OnCancel,
+		Template: p.Agent.Template, Isolation: string(p.Agent.Isolation), CheckCommand: p.Checks.Command, CheckTimeout: p.CheckTimeout(),
+		MergeMode: string(p.Merge.Mode), MergeMethod: p.Merge.Method, DeleteBranch: p.Merge.DeleteBranch, OnCancel: p.Merge.OnCancel,
 		Conflicts:  p.Conflicts,
 		TaskMicros: money.Micros(p.Budget.TaskUSD), RunMicros: money.Micros(p.Budget.RunUSD), Instructions: contentDigest(p.Instructions),
 	}

@@ -25,7 +25,7 @@ func (t TaskRepos) Of(r repo.Ref) task.Repo {
 		ID: r.ID, Owner: r.Owner, Name: r.Name, HostRepo: r.HostRepo(), Enabled: r.Enabled, Gone: r.Gone, Uncovered: r.Uncovered,
 		Lacks: r.Lacks, InTheWay: r.InTheWay, Unborn: r.Unborn, DefaultBranch: r.DefaultBranch, CloneURL: t.Hosts.CloneURL(r.HostRepo()),
 		HeldAt: r.HeldAt, UncoveredAt: r.UncoveredAt,
-		Template: r.Policy.Agent.Template, Isolation: r.Policy.Agent.Isolation,
+		Template: r.Policy.Agent.Template, Isolation: string(r.Policy.Agent.Isolation),
 		Conflicts: r.Policy.Conflicts, CheckTimeout: r.Policy.CheckTimeout(),
 		LFS: r.Policy.Checkout.LFS, Depth: r.Policy.Checkout.Depth,
 	}

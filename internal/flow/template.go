@@ -59,7 +59,7 @@ func missingKey(t template.Template) string {
 			}
 		}
 	}
-	return "of a provider that its agent " + t.Agent + " can use: " + strings.Join(speak, ", ")
+	return "of a provider that its agent " + string(t.Agent) + " can use: " + strings.Join(speak, ", ")
 }
 
 // Template is how the agent of an account's template is run. What the template
@@ -72,7 +72,8 @@ func (RunSetup) Template(tx *db.Tx, acct, repoID, name, person string) (run.Temp
 		return run.Template{}, ok, err
 	}
 	out := run.Template{
-		Agent: t.Agent, Model: t.Model, Options: map[string]string{}, Command: t.Command, Timeout: t.Timeout(), Isolation: t.Isolation,
+		Agent: string(t.Agent), Model: t.Model, Options: map[string]string{}, Command: t.Command, Timeout: t.Timeout(),
+		Isolation: string(t.Isolation),
 	}
 	maps.Copy(out.Options, t.Options)
 	if t.Agent == template.Command {
@@ -87,7 +88,7 @@ func (RunSetup) Template(tx *db.Tx, acct, repoID, name, person string) (run.Temp
 	key := first(all)
 	out.Model = cmp.Or(key.ModelOf(out.Model), key.Provider.DefaultModel())
 	if t.Agent == template.Builtin && out.Options["api"] == "" { // the others speak their one API
-		out.Options["api"] = cmp.Or(string(key.API), t.API)
+		out.Options["api"] = cmp.Or(string(key.API), string(t.API))
 	}
 	return out, true, nil
 }

@@ -77,7 +77,7 @@ type NoticeHooks struct{ Hooks *webhook.Service }
 // tx.Account that ask for its kind.
 func (h NoticeHooks) Deliver(tx *db.Tx, m notification.Message) error {
 	return h.Hooks.Tell(tx, webhook.Notice{
-		Kind: webhook.NoticeKind(m.Kind), Title: m.Title, Text: m.Text, Repo: db.NullText(m.Repo), Noun: m.Noun,
+		Kind: notification.Kind(m.Kind), Title: m.Title, Text: m.Text, Repo: db.NullText(m.Repo), Noun: m.Noun,
 		Subject: m.Subject, URL: m.URL,
 	}, m.Source, m.UserID)
 }

@@ -213,11 +213,11 @@ type (
 	}
 	// BlockerField is one field for a person to fill in.
 	BlockerField struct {
-		_           struct{} `doc:"One thing to be filled in, as an agent asked for it." schema:"BlockerField"`
-		Name        string   `json:"name" example:"PAYMENT_TEST_KEY" doc:"name of the field; of an MCP server mcp:<server>"`
-		Kind        string   `json:"kind" enum:"env_secret,service_url,mcp_server,oauth_connection" doc:"what is asked for"`
-		Environment string   `json:"environment,omitempty" example:"staging" doc:"the environment it is for; absent: for all"`
-		Description string   `json:"description,omitempty" doc:"what it is for, in the words of the agent"`
+		_           struct{}  `doc:"One thing to be filled in, as an agent asked for it." schema:"BlockerField"`
+		Name        string    `json:"name" example:"PAYMENT_TEST_KEY" doc:"name of the field; of an MCP server mcp:<server>"`
+		Kind        FieldKind `json:"kind" doc:"what is asked for"`
+		Environment string    `json:"environment,omitempty" example:"staging" doc:"the environment it is for; absent: for all"`
+		Description string    `json:"description,omitempty" doc:"what it is for, in the words of the agent"`
 	}
 	// OutboxRefused is an invalid declaration of the agent: File is its name, Reason
 	// the fault.
@@ -269,17 +269,10 @@ type (
 	// LeftOut is something that an agent has made and that is not in its work.
 	LeftOut struct {
 		_    struct{} `doc:"Something that an agent made and that is not in its work." schema:"LeftOut"`
-		Kind string   `json:"kind" enum:"file,repository,branch" doc:"branch: commits on another branch"`
+		Kind LeftKind `json:"kind" doc:"branch: commits on another branch"`
 		Name string   `json:"name" example:"web" doc:"path, or branch"`
 		Why  string   `json:"why" example:"a repository of its own" doc:"in words"`
 	}
-)
-
-// Kinds of a LeftOut.
-const (
-	LeftFile       = "file"
-	LeftRepository = "repository"
-	LeftBranch     = "branch"
 )
 
 // Limits of what a Finished says was left out.

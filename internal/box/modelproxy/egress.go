@@ -94,7 +94,7 @@ func (rs rules) allowsAddress(addr netip.Addr, port string) bool {
 	})
 }
 
-// covers is prefixed for the address of a dialled connection.
+// covers is allowsAddress for the address and the port of a connection.
 func (rs rules) covers(addr netip.Addr, port uint16) bool {
 	return rs.allowsAddress(addr, strconv.Itoa(int(port)))
 }

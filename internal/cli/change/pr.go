@@ -208,7 +208,7 @@ type queuePlace struct {
 	At       time.Time `json:"at"`
 }
 
-// words are the place for people.
+// words says the place in a sentence for people.
 func (q queuePlace) words() string {
 	of := "of this server"
 	if q.Queue == "host" {

@@ -11,12 +11,18 @@ import (
 	"yardmaster/internal/needs"
 )
 
+// Status is how far an application is.
+type Status string
+
 // States of an application. They follow from the times of its row.
 const (
 	Pending  = "pending"
 	Invited  = "invited"
 	Declined = "declined"
 )
+
+// Values lists all statuses.
+func (Status) Values() []string { return []string{Pending, Invited, Declined} }
 
 // Request is an application as operators see it.
 type Request struct {
@@ -25,7 +31,7 @@ type Request struct {
 	Email      string     `json:"email" format:"email" doc:"address of the applicant"`
 	Name       string     `json:"name" example:"Ada Lovelace" doc:"name of the applicant; empty: not given"`
 	Org        string     `json:"org" example:"Acme" doc:"where they work; empty: not given"`
-	Status     string     `json:"status" enum:"pending,invited,declined" doc:"what was decided; pending: nothing yet"`
+	Status     Status     `json:"status" doc:"what was decided; pending: nothing yet"`
 	CreatedAt  time.Time  `json:"created_at" doc:"when it was made"`
 	InvitedAt  *time.Time `json:"invited_at" example:"null" doc:"when they were invited; null: they were not"`
 	DeclinedAt *time.Time `json:"declined_at" example:"null" doc:"when it was declined; null: it was not"`
@@ -121,7 +127,7 @@ func (r row) wire() Request {
 		Email:      r.Email,
 		Name:       r.Name,
 		Org:        r.Org,
-		Status:     r.status(),
+		Status:     Status(r.status()),
 		CreatedAt:  r.CreatedAt,
 		InvitedAt:  r.InvitedAt,
 		DeclinedAt: r.DeclinedAt,

@@ -27,11 +27,17 @@ import (
 	"yardmaster/internal/seal"
 )
 
+// Verb is what a link of a mail does.
+type Verb string
+
 // Verbs of a link.
 const (
 	Approve = "approve"
 	Skip    = "skip"
 )
+
+// Values lists all verbs.
+func (Verb) Values() []string { return []string{Approve, Skip} }
 
 // linkLife is how long a link is good, unless its question lapses before.
 const linkLife = 72 * time.Hour

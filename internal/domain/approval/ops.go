@@ -123,7 +123,7 @@ func (s *Service) confirm(ctx context.Context, in confirmIn) (op.Reply, error) {
 // Redeemed is the answer of pr.action_link_redeem to a program.
 type Redeemed struct {
 	_       struct{} `doc:"What a link from a mail has decided." schema:"Redeemed"`
-	Verb    string   `json:"verb" enum:"approve,skip" doc:"what was decided"`
+	Verb    Verb     `json:"verb" doc:"what was decided"`
 	PRID    string   `json:"pr_id" format:"uuid" doc:"the pull request"`
 	HeadSHA string   `json:"head_sha" doc:"the head that was decided about"`
 }
@@ -168,7 +168,7 @@ func (s *Service) redeem(ctx context.Context, in redeemIn) (op.Reply, error) {
 		if err := s.Questions.Decide(tx, q, l.Verb == Approve); err != nil {
 			return err
 		}
-		out = Redeemed{Verb: l.Verb, PRID: q.PRID, HeadSHA: q.HeadSHA}
+		out = Redeemed{Verb: Verb(l.Verb), PRID: q.PRID, HeadSHA: q.HeadSHA}
 		v, err = viewOf(tx, l, q)
 		v.Done = true
 		return err

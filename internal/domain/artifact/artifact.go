@@ -28,12 +28,18 @@ import (
 	"yardmaster/internal/seal"
 )
 
+// Visibility is who may see an artifact.
+type Visibility string
+
 // Who may see an artifact.
 const (
 	OfRun   = "run"     // the account, beside the run; kept as long as what runs leave
 	Account = "account" // the account
 	Public  = "public"  // whoever has a link, too
 )
+
+// Values lists all of them.
+func (Visibility) Values() []string { return []string{OfRun, Account, Public} }
 
 const (
 	// MaxSize is the size of the largest artifact, in bytes: what S3 takes in one upload.

@@ -72,7 +72,7 @@ type Artifact struct {
 	ContentType string     `json:"content_type" example:"text/plain" doc:"media type, as whoever stored it says"`
 	Size        int64      `json:"size" example:"48211" doc:"in bytes"`
 	SHA256      *string    `json:"sha256" example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" doc:"digest of the bytes, as whoever stored it says; null: nobody said"`
-	Visibility  string     `json:"visibility" enum:"run,account,public" doc:"run and account: the members of the account; public: whoever has a link, too"`
+	Visibility  Visibility `json:"visibility" doc:"run and account: the members of the account; public: whoever has a link, too"`
 	RunID       *string    `json:"run_id" format:"uuid" doc:"the run that made it; null: none did"`
 	TaskID      *string    `json:"task_id" format:"uuid" doc:"the task that it belongs to; null: none"`
 	RepoID      *string    `json:"repo_id" format:"uuid" doc:"the repository that it belongs to; null: none"`
@@ -89,7 +89,8 @@ func (r row) wire() Artifact {
 		digest = &r.SHA256
 	}
 	return Artifact{
-		ID: r.ID, Name: r.Name, ContentType: r.MediaType, Size: r.Size, SHA256: digest, Visibility: r.Visibility, RunID: r.RunID,
+		ID: r.ID, Name: r.Name, ContentType: r.MediaType, Size: r.Size, SHA256: digest, Visibility: Visibility(r.Visibility),
+		RunID:  r.RunID,
 		TaskID: r.TaskID, RepoID: r.RepoID, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, StoredAt: r.StoredAt,
 		SharedUntil: r.SharedUntil, ExpiresAt: r.ExpiresAt,
 	}

@@ -114,13 +114,16 @@ type Ask struct {
 
 // Verdict is the outcome of an ask.
 type Verdict struct {
-	_              struct{} `doc:"What triage decided about an ask."`
-	Kind           string   `json:"kind" enum:"minted,dropped,cross_linked,planned,escalated" doc:"minted: tasks were made; dropped: none are needed; cross_linked: open tasks cover it; planned: a plan was made; escalated: a person is asked"`
-	Reason         string   `json:"reason" example:"One file, one change: a single task does it." doc:"why, in the words of the judge; of the platform when there was none"`
-	TaskIDs        []string `json:"task_ids" format:"uuid" doc:"the tasks minted for it, those of its plan too, or linked to it; empty of a plan that is held"`
-	CoveringTaskID *string  `json:"covering_task_id" format:"uuid" example:"null" doc:"of a duplicate: the task that covers it; null otherwise"`
-	PlanID         *string  `json:"plan_id" format:"uuid" example:"null" doc:"the plan that was made of it; null without one"`
+	_              struct{}    `doc:"What triage decided about an ask."`
+	Kind           VerdictKind `json:"kind" doc:"minted: tasks were made; dropped: none are needed; cross_linked: open tasks cover it; planned: a plan was made; escalated: a person is asked"`
+	Reason         string      `json:"reason" example:"One file, one change: a single task does it." doc:"why, in the words of the judge; of the platform when there was none"`
+	TaskIDs        []string    `json:"task_ids" format:"uuid" doc:"the tasks minted for it, those of its plan too, or linked to it; empty of a plan that is held"`
+	CoveringTaskID *string     `json:"covering_task_id" format:"uuid" example:"null" doc:"of a duplicate: the task that covers it; null otherwise"`
+	PlanID         *string     `json:"plan_id" format:"uuid" example:"null" doc:"the plan that was made of it; null without one"`
 }
+
+// VerdictKind is what triage makes of an ask.
+type VerdictKind string
 
 // The kinds of verdicts.
 const (
@@ -130,6 +133,11 @@ const (
 	Planned     = "planned"
 	ToPerson    = "escalated"
 )
+
+// Values lists all kinds.
+func (VerdictKind) Values() []string {
+	return []string{Minted, NotNeeded, CrossLinked, Planned, ToPerson}
+}
 
 // Queue gives access to the tasks of tx.Account.
 type Queue interface {

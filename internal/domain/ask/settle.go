@@ -256,7 +256,7 @@ func settled(tx *db.Tx, r *row, to State, v Verdict, escalationID string) error 
 	}
 	return settledEvents[to].Record(tx, event.Subject{ID: r.ID, RepoID: deref(r.RepoID)}, settledData{
 		CoveringTaskID: deref(v.CoveringTaskID), EscalationID: escalationID, PlanID: deref(v.PlanID), Reason: deref(r.EscalationReason),
-		TaskIDs: v.TaskIDs, Verdict: v.Kind,
+		TaskIDs: v.TaskIDs, Verdict: string(v.Kind),
 	})
 }
 

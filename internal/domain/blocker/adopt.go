@@ -126,7 +126,7 @@ func (s *Service) same(r *row, fields []fieldRow, b protocol.BlockerDeclared) bo
 	}
 	for _, f := range b.Fields {
 		if name, why := s.fieldName(f); why == "" && b.Kind == MissingCredential {
-			wants[f.Kind+"\x00"+name+"\x00"+f.Environment] = true
+			wants[string(f.Kind)+"\x00"+name+"\x00"+f.Environment] = true
 		}
 	}
 	if len(has) > 0 || len(wants) > 0 {

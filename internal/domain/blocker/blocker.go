@@ -61,10 +61,10 @@ func (Kind) Values() []string { return []string{MissingCredential, MissingAccess
 
 // Kinds of a field.
 const (
-	EnvSecret       = "env_secret"
-	ServiceURL      = "service_url"
-	MCPServer       = "mcp_server"
-	OAuthConnection = "oauth_connection"
+	EnvSecret       = protocol.FieldEnvSecret
+	ServiceURL      = protocol.FieldServiceURL
+	MCPServer       = protocol.FieldMCPServer
+	OAuthConnection = protocol.FieldOAuthConnection
 )
 
 // mcpPrefix begins the name of a field for an MCP server.
@@ -101,25 +101,25 @@ type Form struct {
 
 // FormField is a field of a Form. It takes one value, once.
 type FormField struct {
-	_           struct{} `doc:"One thing to be filled in. Its value is never shown."`
-	Name        string   `json:"name" example:"PAYMENT_TEST_KEY" doc:"of the variable or service; of an MCP server mcp:<server>"`
-	Kind        string   `json:"kind" enum:"env_secret,service_url,mcp_server,oauth_connection" doc:"oauth_connection cannot be filled in here: connect it first"`
-	Environment *string  `json:"environment" example:"null" doc:"the environment that the value is for; null: for all"`
-	Description string   `json:"description" example:"Key of the payment provider's test account" doc:"in the words of the agent"`
-	Landed      bool     `json:"landed" example:"false" doc:"whether it has its value"`
-	Submittable bool     `json:"submittable" doc:"whether a value can be submitted now"`
-	Replaces    bool     `json:"replaces" example:"false" doc:"whether the vault has a value by this name, which a new one replaces"`
+	_           struct{}           `doc:"One thing to be filled in. Its value is never shown."`
+	Name        string             `json:"name" example:"PAYMENT_TEST_KEY" doc:"of the variable or service; of an MCP server mcp:<server>"`
+	Kind        protocol.FieldKind `json:"kind" doc:"oauth_connection cannot be filled in here: connect it first"`
+	Environment *string            `json:"environment" example:"null" doc:"the environment that the value is for; null: for all"`
+	Description string             `json:"description" example:"Key of the payment provider's test account" doc:"in the words of the agent"`
+	Landed      bool               `json:"landed" example:"false" doc:"whether it has its value"`
+	Submittable bool               `json:"submittable" doc:"whether a value can be submitted now"`
+	Replaces    bool               `json:"replaces" example:"false" doc:"whether the vault has a value by this name, which a new one replaces"`
 }
 
 // MCPStanza is the addition to the policy file for an MCP server whose token was
 // submitted.
 type MCPStanza struct {
-	_         struct{} `doc:"What to add to the policy file for an MCP server whose token was submitted." schema:"MCPStanza"`
-	Server    string   `json:"server" example:"tracker" doc:"name of the server"`
-	URL       string   `json:"url" format:"uri" example:"https://mcp.example.com/v1" doc:"its address"`
-	Transport string   `json:"transport" enum:"http,sse" doc:"how it is spoken to"`
-	TokenRef  string   `json:"token_ref" example:"MCP_TRACKER" doc:"name of the account's secret that holds the token"`
-	YAML      string   `json:"yaml" example:"mcp_servers: {tracker: {url: \"https://mcp.example.com/v1\", transport: http, token_ref: MCP_TRACKER}}" doc:"the stanza of .svc/policy.yml"`
+	_         struct{}           `doc:"What to add to the policy file for an MCP server whose token was submitted." schema:"MCPStanza"`
+	Server    string             `json:"server" example:"tracker" doc:"name of the server"`
+	URL       string             `json:"url" format:"uri" example:"https://mcp.example.com/v1" doc:"its address"`
+	Transport protocol.Transport `json:"transport" doc:"how it is spoken to"`
+	TokenRef  string             `json:"token_ref" example:"MCP_TRACKER" doc:"name of the account's secret that holds the token"`
+	YAML      string             `json:"yaml" example:"mcp_servers: {tracker: {url: \"https://mcp.example.com/v1\", transport: http, token_ref: MCP_TRACKER}}" doc:"the stanza of .svc/policy.yml"`
 }
 
 // Value is a secret for a vault.
@@ -131,6 +131,9 @@ type Value struct {
 	Host        string // of a token: the only host that may get it; empty for the environment of runs
 }
 
+// Effect is what became of the task that waited.
+type Effect string
+
 // Kinds of Closed: the effect on the task that waited for the blocker.
 const (
 	Released = "released" // the held task is in the queue again
@@ -138,6 +141,9 @@ const (
 	Filed    = "filed"    // the task is over: an ask was filed
 	Recorded = "recorded" // the task waits for more, or is told when its next run starts
 )
+
+// Values lists all effects.
+func (Effect) Values() []string { return []string{Woken, Released, Filed, Recorded} }
 
 // FollowUp is an ask for a task that is over.
 type FollowUp struct {
@@ -248,7 +254,7 @@ func (s *Service) Declare(tx *db.Tx, repoID, taskID, runID string, b protocol.Bl
 		}
 		names = append(names, name)
 		if _, err := insertField.Exec(tx, insertFieldArgs{
-			BlockerID: blockerID, Name: name, Position: len(names), Kind: f.Kind, Environment: f.Environment,
+			BlockerID: blockerID, Name: name, Position: len(names), Kind: string(f.Kind), Environment: f.Environment,
 			Description: f.Description,
 		}); err != nil {
 			return err

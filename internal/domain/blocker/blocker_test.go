@@ -101,7 +101,7 @@ func (f *fixture) declare(question string, fields ...string) (blockerID string) 
 		if !ok {
 			kind = EnvSecret
 		}
-		b.Fields = append(b.Fields, protocol.BlockerField{Name: name, Kind: kind, Description: question})
+		b.Fields = append(b.Fields, protocol.BlockerField{Name: name, Kind: protocol.FieldKind(kind), Description: question})
 	}
 	for range 2 { // the second time is ignored
 		f.write(func(tx *db.Tx) error { return f.Declare(tx, "repo", "task", "run", b) })

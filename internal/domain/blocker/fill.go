@@ -14,6 +14,7 @@ import (
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
 )
 
@@ -123,7 +124,7 @@ func (s *Service) finish(tx *db.Tx, r *row, state string, sealed *string) error 
 
 // closed is the answer of a call about a blocker, before fields are filled in.
 func closed(r *row, kind string) Closed {
-	return Closed{BlockerID: r.ID, State: State(r.State), Kind: kind, TaskID: r.TaskID, Landed: []string{}, Stanzas: []MCPStanza{}}
+	return Closed{BlockerID: r.ID, State: State(r.State), Kind: Effect(kind), TaskID: r.TaskID, Landed: []string{}, Stanzas: []MCPStanza{}}
 }
 
 // withdrawnText tells a run that a blocker was withdrawn.
@@ -240,7 +241,7 @@ func (s *Service) resume(tx *db.Tx, r *row) (Closed, error) {
 	case err != nil:
 		return out, err
 	case effect != "":
-		out.Kind = effect
+		out.Kind = Effect(effect)
 		return out, nil
 	}
 	askID, err := s.Asks.File(tx, FollowUp{
@@ -312,7 +313,7 @@ func (s *Service) fillIn(tx *db.Tx, r *row, values map[string]entry) (Closed, er
 		out.Landed, out.Stanzas = landed, stanzas
 	}
 	return out, kind.Record(tx, event.Subject{ID: r.ID, RepoID: r.RepoID},
-		landedData{AskID: out.AskID, Fields: landed, Kind: out.Kind, TaskID: r.TaskID})
+		landedData{AskID: out.AskID, Fields: landed, Kind: string(out.Kind), TaskID: r.TaskID})
 }
 
 // store puts a valid entry into the vault. It returns the stanza for an MCP server,
@@ -328,7 +329,7 @@ func (s *Service) store(tx *db.Tx, by string, r *row, f *fieldRow, e entry) (*MC
 		v = Value{Name: tokenRef(f.Name), Value: e.server.Token, Host: hostOf(u)}
 		stanza = stanzaOf(strings.TrimPrefix(f.Name, mcpPrefix), u.String(), e.server.Transport, v.Name)
 		if _, err := setServer.Exec(tx, setServerArgs{
-			BlockerID: r.ID, Name: f.Name, URL: new(stanza.URL), Transport: new(stanza.Transport),
+			BlockerID: r.ID, Name: f.Name, URL: new(stanza.URL), Transport: new(string(stanza.Transport)),
 		}); err != nil {
 			return nil, err
 		}
@@ -353,7 +354,7 @@ func tokenRef(field string) string {
 // stanzaOf is an MCP server in the form of the policy file.
 func stanzaOf(name, address, transport, ref string) *MCPStanza {
 	return &MCPStanza{
-		Server: name, URL: address, Transport: transport, TokenRef: ref,
+		Server: name, URL: address, Transport: protocol.Transport(transport), TokenRef: ref,
 		YAML: fmt.Sprintf("mcp_servers:\n  %q:\n    url: %q\n    transport: %s\n    token_ref: %s\n", name, address, transport, ref),
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
 	"yardmaster/internal/seal"
 	"yardmaster/internal/secretscan"
 )
@@ -118,7 +119,7 @@ func (s *Service) fields(tx *db.Tx, r *row) ([]FormField, error) {
 	out := make([]FormField, len(rows))
 	for i, f := range rows {
 		out[i] = FormField{
-			Name: f.Name, Kind: f.Kind, Description: f.Description, Landed: f.LandedAt != nil,
+			Name: f.Name, Kind: protocol.FieldKind(f.Kind), Description: f.Description, Landed: f.LandedAt != nil,
 			Submittable: f.LandedAt == nil && f.Kind != OAuthConnection && r.State == Open,
 		}
 		if f.Environment != "" {
@@ -250,7 +251,7 @@ type Closed struct {
 	_         struct{}    `doc:"What a call did to a blocker, and what goes on because of it."`
 	BlockerID string      `json:"blocker_id" format:"uuid" doc:"id of the blocker"`
 	State     State       `json:"state" example:"answered" doc:"its state after the call; still open while fields are missing"`
-	Kind      string      `json:"kind" enum:"woken,released,filed,recorded" doc:"woken: the live run of the task was told, and a parked one goes on; released: the held task is in the queue again with all its tries; filed: the task is over, and an ask was filed about what is left; recorded: kept for the task, which waits for more, or is in the queue and is told when it starts"`
+	Kind      Effect      `json:"kind" doc:"woken: the live run of the task was told, and a parked one goes on; released: the held task is in the queue again with all its tries; filed: the task is over, and an ask was filed about what is left; recorded: kept for the task, which waits for more, or is in the queue and is told when it starts"`
 	TaskID    string      `json:"task_id" format:"uuid" doc:"the task that was blocked"`
 	AskID     *string     `json:"ask_id" format:"uuid" example:"null" doc:"the ask that was filed; null unless kind is filed"`
 	Landed    []string    `json:"landed" example:"[\"PAYMENT_TEST_KEY\"]" doc:"the fields that have their value now"`
@@ -288,7 +289,7 @@ func (s *Service) answer(ctx context.Context, in answerIn) (out Closed, err erro
 			return err
 		}
 		return answeredEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.RepoID},
-			answeredData{AskID: out.AskID, Kind: out.Kind, TaskID: r.TaskID})
+			answeredData{AskID: out.AskID, Kind: string(out.Kind), TaskID: r.TaskID})
 	})
 	return out, err
 }
@@ -328,7 +329,7 @@ func (s *Service) withdraw(ctx context.Context, in blockerIn) (out Closed, err e
 			if err != nil {
 				return err
 			}
-			out.Kind = cmp.Or(effect, Recorded)
+			out.Kind = Effect(cmp.Or(effect, Recorded))
 		}
 		return withdrawnEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.RepoID}, closedData{TaskID: r.TaskID})
 	})

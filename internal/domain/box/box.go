@@ -26,11 +26,15 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/needs"
 	"yardmaster/internal/protocol"
 )
+
+// State is the state of a box.
+type State string
 
 // The states of a box. Its presence is separate.
 const (
@@ -40,12 +44,15 @@ const (
 	Revoked  = "revoked" // cannot be undone
 )
 
+// Values lists all states.
+func (State) Values() []string { return []string{Enrolled, Draining, Drained, Revoked} }
+
 // The presence of a box, by the age of its last beat. A box whose last beat
 // said that it stops is offline at once.
 const (
-	Online  = "online"
-	Stale   = "stale"
-	Offline = "offline"
+	Online  = measure.BoxOnline
+	Stale   = measure.BoxStale
+	Offline = measure.BoxOffline
 )
 
 const (
@@ -88,7 +95,7 @@ type Box struct {
 	Consent      *string           `json:"consent" enum:"pending" example:"null" doc:"pending: consent_of was asked to own it, and has not answered; until then nothing changes; null: nobody was asked"`
 	ConsentOf    *string           `json:"consent_of" format:"uuid" example:"null" doc:"the member who was asked; null: nobody"`
 	Outside      *Outside          `json:"outside" example:"null" doc:"why a box of another account takes work of this one; null: it is of this account. Of the runs that it holds, those of this account are counted"`
-	State        string            `json:"state" enum:"enrolled,draining,drained,revoked" doc:"draining: takes no new work and still holds some; revoked is for good; whether it is there is presence"`
+	State        State             `json:"state" doc:"draining: takes no new work and still holds some; revoked is for good; whether it is there is presence"`
 	Presence     Presence          `json:"presence" doc:"whether it is there, and what it last said of itself"`
 	Slots        int64             `json:"slots" example:"4" doc:"runs it takes at once"`
 	Labels       map[string]string `json:"labels" example:"{\"zone\":\"eu\"}" doc:"its own, and over them those of its enrollment"`
@@ -126,14 +133,14 @@ type Outside struct {
 // Presence says whether a box is online, and holds the newest report of the box
 // about itself.
 type Presence struct {
-	_         struct{}   `doc:"Whether a box is there, and what it last said of itself."`
-	Status    string     `json:"status" enum:"online,stale,offline" doc:"by the age of its last beat: stale after 45 seconds, offline after 90, or as soon as it was stopped"`
-	LastBeat  *time.Time `json:"last_beat" doc:"when it last said something; null: never"`
-	Active    int        `json:"active" example:"1" doc:"runs it holds"`
-	Version   string     `json:"version" example:"1.4.0" doc:"of the program on it; empty before its first beat"`
-	Unfit     *string    `json:"unfit" example:"null" doc:"why it takes no work; null when nothing is wrong with it"`
-	Telemetry *Telemetry `json:"telemetry" doc:"null before the first beat"`
-	Update    *Update    `json:"update" example:"null" doc:"what became of the last program that it was told to take; null: its program cannot update itself"`
+	_         struct{}         `doc:"Whether a box is there, and what it last said of itself."`
+	Status    measure.Presence `json:"status" doc:"by the age of its last beat: stale after 45 seconds, offline after 90, or as soon as it was stopped"`
+	LastBeat  *time.Time       `json:"last_beat" doc:"when it last said something; null: never"`
+	Active    int              `json:"active" example:"1" doc:"runs it holds"`
+	Version   string           `json:"version" example:"1.4.0" doc:"of the program on it; empty before its first beat"`
+	Unfit     *string          `json:"unfit" example:"null" doc:"why it takes no work; null when nothing is wrong with it"`
+	Telemetry *Telemetry       `json:"telemetry" doc:"null before the first beat"`
+	Update    *Update          `json:"update" example:"null" doc:"what became of the last program that it was told to take; null: its program cannot update itself"`
 }
 
 // Update is what a box says of its updates.

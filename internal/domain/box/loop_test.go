@@ -345,7 +345,7 @@ func TestSilentBoxes(t *testing.T) {
 			want   string
 		}{{40 * time.Second, Online}, {50 * time.Second, Stale}, {100 * time.Second, Offline}} {
 			f.write(func(tx *db.Tx) error { _, err := backdate.Exec(tx, boxID, tx.Now.Add(-step.silent)); return err })
-			if got := f.box(boxID).Presence.Status; got != step.want {
+			if got := f.box(boxID).Presence.Status; string(got) != step.want {
 				t.Errorf("before the sweep, after %s: %s, want %s", step.silent, got, step.want)
 			}
 			if err := f.age(t.Context()); err != nil {

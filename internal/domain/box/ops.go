@@ -8,6 +8,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/event"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
@@ -160,11 +161,11 @@ type drainIn struct {
 
 // Drain is the answer of box.drain.
 type Drain struct {
-	_        struct{} `doc:"The state of the box after box.drain."`
-	ID       string   `json:"id" format:"uuid" doc:"id of the box"`
-	State    string   `json:"state" enum:"enrolled,draining,drained" example:"draining" doc:"drained at once when the box is offline"`
-	Requeued int      `json:"requeued" doc:"tasks that this call put back into the queue: those in flight on a box that is offline, and cannot hand them back itself"`
-	Handing  int      `json:"handing_back" doc:"tasks in flight that the box was told to hand back, with what was done saved: each is in the queue again once it has, or once its lease runs out"`
+	_        struct{}         `doc:"The state of the box after box.drain."`
+	ID       string           `json:"id" format:"uuid" doc:"id of the box"`
+	State    measure.BoxState `json:"state" example:"draining" doc:"drained at once when the box is offline"`
+	Requeued int              `json:"requeued" doc:"tasks that this call put back into the queue: those in flight on a box that is offline, and cannot hand them back itself"`
+	Handing  int              `json:"handing_back" doc:"tasks in flight that the box was told to hand back, with what was done saved: each is in the queue again once it has, or once its lease runs out"`
 }
 
 func (s *Service) drain(ctx context.Context, in drainIn) (out Drain, err error) {
@@ -173,7 +174,7 @@ func (s *Service) drain(ctx context.Context, in drainIn) (out Drain, err error) 
 		if err != nil {
 			return err
 		}
-		out = Drain{ID: r.ID, State: r.State}
+		out = Drain{ID: r.ID, State: measure.BoxState(r.State)}
 		switch {
 		case r.State == Revoked:
 			return alreadyRevoked()

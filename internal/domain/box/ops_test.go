@@ -272,7 +272,7 @@ func TestStates(t *testing.T) {
 				}
 			}
 			b := f.box(boxID)
-			if status != want || b.State != state || (b.Presence.Status == Online) != online {
+			if status != want || string(b.State) != state || (b.Presence.Status == Online) != online {
 				rt.Fatalf("after %s: %d, %s, %s; want %d, %s, online %v", move, status, b.State, b.Presence.Status, want, state, online)
 			}
 		}

@@ -66,7 +66,7 @@ func (s *Service) retire(tx *db.Tx, r row, grace time.Duration) (out Removal, er
 		if err != nil {
 			return out, err
 		}
-		out.State = drained.State
+		out.State = string(drained.State)
 		s.wake(tx, tx.Account)
 	}
 	if _, err := setRetiring.Exec(tx, setRetiringArgs{

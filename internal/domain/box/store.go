@@ -7,6 +7,7 @@ import (
 
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/fleet"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/protocol"
@@ -382,9 +383,10 @@ func unrevoked(tx *db.Tx, ids []string) ([]row, error) {
 // wire returns the box as clients see it at now.
 func (r row) wire(now time.Time) Box {
 	out := Box{
-		ID: r.ID, Name: r.Name, Owner: BoxOwner{Target: Target(r.OwnerTarget), ID: r.OwnerID}, State: r.State,
-		Presence: Presence{Status: presenceAt(r.Presence, r.LastBeatAt, now), LastBeat: r.LastBeatAt, Active: r.Active, Version: r.Version},
-		Slots:    r.Slots, Labels: r.Labels.V, Isolation: r.Isolation.V, Holds: r.IsolationHolds.V,
+		ID: r.ID, Name: r.Name, Owner: BoxOwner{Target: Target(r.OwnerTarget), ID: r.OwnerID}, State: State(r.State),
+		Presence: Presence{Status: measure.Presence(presenceAt(r.Presence, r.LastBeatAt, now)),
+			LastBeat: r.LastBeatAt, Active: r.Active, Version: r.Version},
+		Slots: r.Slots, Labels: r.Labels.V, Isolation: r.Isolation.V, Holds: r.IsolationHolds.V,
 		Capabilities: make([]Agent, len(r.Agents.V)), OS: r.OS, Arch: r.Arch, Briefing: r.Briefing,
 		CreatedAt: r.CreatedAt, RevokedAt: r.RevokedAt,
 		RevokesAt: r.RetireAt,

@@ -28,6 +28,9 @@ import (
 	"yardmaster/internal/observe"
 )
 
+// State is the state of a check.
+type State string
+
 // States of a check.
 const (
 	Queued    = "queued"
@@ -38,6 +41,9 @@ const (
 	Cancelled = "cancelled" // by a person, or because nothing needs the check any more
 )
 
+// Values lists all states.
+func (State) Values() []string { return []string{Queued, Running, Passed, Failed, Lost, Cancelled} }
+
 // Check is one run of a repository's own test command.
 type Check struct {
 	_            struct{}   `doc:"One run of the check of a repository, on a commit." schema:"Check"`
@@ -46,7 +52,7 @@ type Check struct {
 	PRID         *string    `json:"pr_id" format:"uuid" db:"pr_id" doc:"the pull request whose head it checks; null without one"`
 	SHA          string     `json:"sha" db:"sha" example:"3f8a1c5e7b9d2046f8a1c5e7b9d2046f8a1c5e7b" doc:"the commit that is checked"`
 	Command      string     `json:"command" example:"make test" doc:"what is run, from the policy file; it passes with exit code 0"`
-	Status       string     `json:"status" enum:"queued,running,passed,failed,lost,cancelled" example:"passed" doc:"lost: it ended without a result; cancelled: by a person, or because nothing needs it any more"`
+	Status       State      `json:"status" example:"passed" doc:"lost: it ended without a result; cancelled: by a person, or because nothing needs it any more"`
 	TaskID       *string    `json:"task_id" format:"uuid" doc:"the task that runs it"`
 	RunID        *string    `json:"run_id" format:"uuid" doc:"the run that it ended with; null until then, and if none brought it to its end"`
 	BoxID        *string    `json:"box_id" format:"uuid" doc:"the box that it ended on; null as run_id"`

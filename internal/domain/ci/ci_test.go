@@ -154,7 +154,7 @@ func (y *yard) want(states, kinds string) {
 			if r.Repo != "acme/web" || r.Command != "make" || *r.PRID != "pr" {
 				y.t.Errorf("%+v", r)
 			}
-			got = append(got, r.SHA+" "+r.Status)
+			got = append(got, r.SHA+" "+string(r.Status))
 		}
 		slices.Sort(got)
 		if text := strings.Join(got, ", "); text != states {

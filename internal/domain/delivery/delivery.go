@@ -30,6 +30,9 @@ import (
 	"yardmaster/internal/needs"
 )
 
+// State is what became of a delivery.
+type State string
+
 // States of a delivery.
 const (
 	Stored  = "stored"
@@ -37,6 +40,9 @@ const (
 	Ignored = "ignored" // it tells nothing that means anything here
 	Failed  = "failed"  // it could not be applied; it can be replayed
 )
+
+// Values lists all states.
+func (State) Values() []string { return []string{Stored, Applied, Ignored, Failed} }
 
 // eventIgnored is why a delivery was ignored.
 const eventIgnored = "event_ignored"

@@ -54,7 +54,7 @@ type Shown struct {
 	Host       string     `json:"host" example:"github:github.com" doc:"the code host"`
 	Kind       string     `json:"kind" example:"pull_request" doc:"the host's name of the event"`
 	Bytes      int64      `json:"bytes" doc:"length of its body"`
-	State      string     `json:"state" enum:"stored,applied,ignored,failed" doc:"stored: yet to be applied; ignored: it means nothing here; failed: it was given up"`
+	State      State      `json:"state" doc:"stored: yet to be applied; ignored: it means nothing here; failed: it was given up"`
 	Reason     *string    `json:"reason" db:"-" enum:"event_ignored" example:"null" doc:"why it was ignored: event_ignored, it is of a kind that is not read or tells nothing about a repository here; null unless it was"`
 	Tries      int64      `json:"tries" doc:"how often it was tried"`
 	Error      *string    `json:"error" example:"null" doc:"why the last try failed; null if none did"`

@@ -21,11 +21,17 @@ import (
 	"yardmaster/internal/needs"
 )
 
+// Kind is how often a digest is written.
+type Kind string
+
 // Kinds of digests.
 const (
 	Daily  = "daily"
 	Weekly = "weekly"
 )
+
+// Values lists all kinds.
+func (Kind) Values() []string { return []string{Daily, Weekly} }
 
 var kinds = []string{Daily, Weekly}
 

@@ -136,7 +136,7 @@ func (y *yard) heads() (out []string) {
 		y.t.Fatal(err)
 	}
 	for _, h := range page.Data {
-		out = append(out, strings.Join([]string{h.Kind, h.Period, h.From.Format(time.RFC3339), h.To.Format(time.RFC3339)}, " "))
+		out = append(out, strings.Join([]string{string(h.Kind), h.Period, h.From.Format(time.RFC3339), h.To.Format(time.RFC3339)}, " "))
 	}
 	return out
 }

@@ -32,7 +32,7 @@ func (s *Service) Ops() []op.Op {
 type Head struct {
 	_         struct{}  `doc:"A digest, without what is in it." schema:"DigestHead"`
 	ID        string    `json:"id" format:"uuid" doc:"id of the digest"`
-	Kind      string    `json:"kind" enum:"daily,weekly" doc:"of a day, or of a week"`
+	Kind      Kind      `json:"kind" doc:"of a day, or of a week"`
 	Period    string    `json:"period" example:"2026-11-23" doc:"the date at which its time ends, in zone"`
 	Zone      string    `json:"zone" example:"Europe/Berlin" doc:"the account's time zone when it was made"`
 	From      time.Time `json:"from" doc:"the beginning of its time: where the one before it ended"`
@@ -52,7 +52,8 @@ type Digest struct {
 }
 
 func (r headRow) wire() Head {
-	return Head{ID: r.ID, Kind: r.Kind, Period: r.Period, Zone: r.Zone, From: r.FromAt, To: r.ToAt, Headline: r.Headline, Quiet: r.Quiet,
+	return Head{ID: r.ID, Kind: Kind(r.Kind), Period: r.Period, Zone: r.Zone, From: r.FromAt, To: r.ToAt,
+		Headline: r.Headline, Quiet: r.Quiet,
 		CreatedAt: r.CreatedAt}
 }
 

@@ -265,7 +265,7 @@ func TestOwnKeyOfWhoAsked(t *testing.T) {
 		status := func() string {
 			var keys op.Page[modelkey.BillingKey]
 			f.api(200, "GET", "/v1/me/keys", "", &keys)
-			return keys.Data[0].Status
+			return string(keys.Data[0].Status)
 		}
 		for _, x := range []struct {
 			person, first, own string
@@ -377,7 +377,7 @@ func TestProviderRefusesTheKey(t *testing.T) {
 		status := func() string {
 			var keys op.Page[modelkey.BillingKey]
 			f.api(200, "GET", "/v1/billing/keys", "", &keys)
-			return keys.Data[0].Status
+			return string(keys.Data[0].Status)
 		}
 		if status, body, slug := f.ask("tok", chat); status != 403 || slug != llm.SlugAuth || strings.Contains(body, secret) {
 			t.Errorf("%d %s %s", status, slug, body)

@@ -269,7 +269,7 @@ func TestA09WhenToComeAgain(t *testing.T) {
 		if absolute := len(x.headers) > 0 && x.headers[0] == "Date"; absolute && x.rests > time.Second {
 			took += time.Duration(i+1) * 2 * time.Second // the times of the table count from its beginning
 		}
-		if rest.Reason != x.reason || took != x.rests {
+		if string(rest.Reason) != x.reason || took != x.rests {
 			t.Errorf("%s: %s for %s, want %s for %s", x.name, rest.Reason, took, x.reason, x.rests)
 		}
 	}

@@ -110,6 +110,9 @@ func New(n Needs) *Service {
 	return &Service{Needs: n}
 }
 
+// Status is how a goal fares.
+type Status string
+
 // States of a goal.
 const (
 	done       = "done"
@@ -118,6 +121,9 @@ const (
 	stalled    = "stalled"
 	onTrack    = "on_track"
 )
+
+// Values lists all states.
+func (Status) Values() []string { return []string{done, overdue, notStarted, stalled, onTrack} }
 
 // still is the time without a closed item after which a goal has stalled.
 const still = 14 * 24 * time.Hour

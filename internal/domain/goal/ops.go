@@ -49,7 +49,7 @@ type Goal struct {
 	ID        string     `json:"id" example:"goal_12" doc:"id of the goal"`
 	Title     string     `json:"title" example:"Boxes update themselves" doc:"as the code host has it"`
 	URL       string     `json:"url" format:"uri" example:"https://github.com/acme/roadmap/milestone/12" doc:"where people find it"`
-	Status    string     `json:"status" enum:"done,overdue,not_started,stalled,on_track" example:"on_track" doc:"done: closed, or all items are; overdue: its due date is past; not_started: no item is closed; stalled: none was closed for 14 days"`
+	Status    Status     `json:"status" example:"on_track" doc:"done: closed, or all items are; overdue: its due date is past; not_started: no item is closed; stalled: none was closed for 14 days"`
 	Percent   int        `json:"percent" example:"40" doc:"how many of its items are closed, in percent, rounded down"`
 	Items     int        `json:"items" example:"10" doc:"its issues and pull requests"`
 	Done      int        `json:"items_done" example:"4" doc:"those that are closed"`
@@ -98,8 +98,9 @@ func (s *Service) board(ctx context.Context, in boardIn) (out Goals, err error) 
 	closed, items := 0, 0
 	for i, m := range all {
 		g := Goal{
-			ID: idOf(m.Number), Title: m.Title, URL: m.URL, Status: m.status(now), Percent: percent(m.Done, m.Items), Items: m.Items,
-			Done: m.Done, DueOn: m.DueOn,
+			ID: idOf(m.Number), Title: m.Title, URL: m.URL, Status: Status(m.status(now)), Percent: percent(m.Done, m.Items),
+			Items: m.Items,
+			Done:  m.Done, DueOn: m.DueOn,
 		}
 		if m.LastClosed != nil {
 			days := max(0, int64(now.Sub(*m.LastClosed)/(24*time.Hour)))

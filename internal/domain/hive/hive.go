@@ -24,11 +24,20 @@ import (
 	"yardmaster/internal/needs"
 )
 
+// LaneName is the name of a lane.
+type LaneName string
+
 // The lanes.
 const (
 	Scouts = "scouts" // a scout in each of several repositories
 	Plans  = "plans"  // the tasks of a plan
 )
+
+// Values lists all lanes.
+func (LaneName) Values() []string { return []string{Scouts, Plans} }
+
+// MetricName is what is counted.
+type MetricName string
 
 // The metrics. Each is counted as n of d.
 const (
@@ -37,6 +46,9 @@ const (
 	Grounded  = "grounded"
 	Merged    = "merged"
 )
+
+// Values lists all metrics.
+func (MetricName) Values() []string { return []string{Delivered, FirstTry, Grounded, Merged} }
 
 // keepFor is how long reports are kept.
 const keepFor = 90 * 24 * time.Hour

@@ -46,7 +46,7 @@ func (s *Service) look(t *testing.T, days int) Hive {
 func (h Hive) metric(t *testing.T, lane, name string) Metric {
 	t.Helper()
 	for _, l := range h.Lanes {
-		if i := slices.IndexFunc(l.Metrics, func(m Metric) bool { return m.Metric == name }); l.Lane == lane && i >= 0 {
+		if i := slices.IndexFunc(l.Metrics, func(m Metric) bool { return string(m.Metric) == name }); string(l.Lane) == lane && i >= 0 {
 			return l.Metrics[i]
 		}
 	}

@@ -46,7 +46,7 @@ type Hive struct {
 // Lane is a lane, graded.
 type Lane struct {
 	_       struct{}   `doc:"A lane that fans work out, graded." schema:"HiveLane"`
-	Lane    string     `json:"lane" enum:"scouts,plans" doc:"scouts: one in each of several repositories; plans: the tasks of plans"`
+	Lane    LaneName   `json:"lane" doc:"scouts: one in each of several repositories; plans: the tasks of plans"`
 	Reports int64      `json:"reports" example:"12" doc:"tasks that came to their end and are counted"`
 	Last    *time.Time `json:"last" doc:"when the newest did; null: none"`
 	Metrics []Metric   `json:"metrics" doc:"every metric, also those that the lane does not carry"`
@@ -54,11 +54,11 @@ type Lane struct {
 
 // Metric is a rate of a lane.
 type Metric struct {
-	_      struct{} `doc:"A rate of a lane: n of d." schema:"HiveMetric"`
-	Metric string   `json:"metric" enum:"delivered,first_try,grounded,merged" doc:"delivered: brought a report, or a pull request; first_try: ended well without a second one; grounded: claims that cite a place; merged: its pull request was"`
-	Status string   `json:"status" enum:"ok,warn,bad,no_data,not_on_contract" doc:"ok from 0.85, warn from 0.6; no_data: d is 0; not_on_contract: the lane does not carry it"`
-	N      *int64   `json:"n,omitempty" example:"11" doc:"so many"`
-	D      *int64   `json:"d,omitempty" example:"12" doc:"of so many"`
+	_      struct{}   `doc:"A rate of a lane: n of d." schema:"HiveMetric"`
+	Metric MetricName `json:"metric" doc:"delivered: brought a report, or a pull request; first_try: ended well without a second one; grounded: claims that cite a place; merged: its pull request was"`
+	Status string     `json:"status" enum:"ok,warn,bad,no_data,not_on_contract" doc:"ok from 0.85, warn from 0.6; no_data: d is 0; not_on_contract: the lane does not carry it"`
+	N      *int64     `json:"n,omitempty" example:"11" doc:"so many"`
+	D      *int64     `json:"d,omitempty" example:"12" doc:"of so many"`
 }
 
 // Unparseable are reports that lack what is asked of them now.
@@ -92,7 +92,7 @@ func count(rows []reportRow) Hive {
 	out := Hive{Lanes: []Lane{}, Unparseable: []Unparseable{}}
 	sums := map[string]map[string]Count{}
 	for _, name := range lanesAll() {
-		out.Lanes = append(out.Lanes, Lane{Lane: name, Metrics: []Metric{}})
+		out.Lanes = append(out.Lanes, Lane{Lane: LaneName(name), Metrics: []Metric{}})
 		sums[name] = map[string]Count{}
 	}
 	for _, r := range rows {
@@ -117,12 +117,12 @@ func count(rows []reportRow) Hive {
 	for i := range out.Lanes {
 		lane := &out.Lanes[i]
 		for _, key := range metricsAll() {
-			if !slices.Contains(carried(lane.Lane), key) {
-				lane.Metrics = append(lane.Metrics, Metric{Metric: key, Status: "not_on_contract"})
+			if !slices.Contains(carried(string(lane.Lane)), key) {
+				lane.Metrics = append(lane.Metrics, Metric{Metric: MetricName(key), Status: "not_on_contract"})
 				continue
 			}
-			c := sums[lane.Lane][key]
-			lane.Metrics = append(lane.Metrics, Metric{Metric: key, Status: grade(c), N: &c.N, D: &c.D})
+			c := sums[string(lane.Lane)][key]
+			lane.Metrics = append(lane.Metrics, Metric{Metric: MetricName(key), Status: grade(c), N: &c.N, D: &c.D})
 		}
 	}
 	return out

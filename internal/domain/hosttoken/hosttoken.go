@@ -24,6 +24,15 @@ import (
 	"yardmaster/internal/seal"
 )
 
+// State is the state of a token.
+type State string
+
+// Values lists all states.
+func (State) Values() []string { return []string{StateNone, StateOK, StateExpired, StateRefused} }
+
+// BindingState is the state of a binding.
+type BindingState string
+
 // States of a token and of a binding.
 const (
 	StateNone      = "none"      // there is no token
@@ -32,6 +41,11 @@ const (
 	StateExpired   = "expired"   // its end has passed
 	StateRefused   = "refused"   // the host did not take it
 )
+
+// Values lists all states.
+func (BindingState) Values() []string {
+	return []string{StateOK, StateUnchecked, StateExpired, StateRefused}
+}
 
 const (
 	mostGrants   = 10  // repositories that a host is asked about when a token comes
@@ -42,7 +56,7 @@ const (
 type Token struct {
 	_           struct{}   `doc:"The state of the caller's token at a code host. The token itself is never shown." schema:"HostToken"`
 	Connected   bool       `json:"connected" example:"true" doc:"whether there is one"`
-	State       string     `json:"state" enum:"none,ok,expired,refused" example:"ok" doc:"none; ok; expired: its end has passed; refused: the host no longer takes it"`
+	State       State      `json:"state" example:"ok" doc:"none; ok; expired: its end has passed; refused: the host no longer takes it"`
 	Host        *string    `json:"host" example:"builtin" doc:"the code host that it is for"`
 	Login       *string    `json:"login" example:"ann" doc:"whose it is there"`
 	Masked      *string    `json:"masked" example:"…4f2a" doc:"its last characters, to tell it by"`
@@ -62,14 +76,14 @@ type Grant struct {
 
 // Binding is a repository that is driven with the token of its owner.
 type Binding struct {
-	_         struct{}   `doc:"A repository that the caller drives with their own token." schema:"RepoBinding"`
-	Repo      string     `json:"repo" example:"acme/web" doc:"the repository, owner/name"`
-	RepoID    string     `json:"repo_id" format:"uuid" doc:"its id"`
-	Host      string     `json:"host" example:"builtin" doc:"the code host that it is at"`
-	State     string     `json:"state" enum:"ok,unchecked,expired,refused" example:"ok" doc:"with expired and refused git of the caller's runs is refused there: the App's credential is not used in its place"`
-	Reason    *string    `json:"reason" example:"null" doc:"why it does not work, and what to do; null while nothing is known to be wrong"`
-	CheckedAt *time.Time `json:"checked_at" doc:"when the host was last asked whether the token may push there; null: not with this token"`
-	BoundAt   time.Time  `json:"bound_at" doc:"when it was bound"`
+	_         struct{}     `doc:"A repository that the caller drives with their own token." schema:"RepoBinding"`
+	Repo      string       `json:"repo" example:"acme/web" doc:"the repository, owner/name"`
+	RepoID    string       `json:"repo_id" format:"uuid" doc:"its id"`
+	Host      string       `json:"host" example:"builtin" doc:"the code host that it is at"`
+	State     BindingState `json:"state" example:"ok" doc:"with expired and refused git of the caller's runs is refused there: the App's credential is not used in its place"`
+	Reason    *string      `json:"reason" example:"null" doc:"why it does not work, and what to do; null while nothing is known to be wrong"`
+	CheckedAt *time.Time   `json:"checked_at" doc:"when the host was last asked whether the token may push there; null: not with this token"`
+	BoundAt   time.Time    `json:"bound_at" doc:"when it was bound"`
 }
 
 // Repo is a repository of an account.
@@ -140,12 +154,12 @@ func (r row) state(now time.Time) string {
 }
 
 // why says why a binding does not work; "" if nothing is known to be wrong.
-func (b binding) why(t row, now time.Time) (state, reason string) {
+func (b binding) why(t row, now time.Time) (state BindingState, reason string) {
 	switch state := t.state(now); {
 	case state == StateExpired:
-		return state, "The token has expired. Connect another one."
+		return BindingState(state), "The token has expired. Connect another one."
 	case state == StateRefused:
-		return state, "The code host does not accept the token: it was revoked, or has expired. Connect another one."
+		return BindingState(state), "The code host does not accept the token: it was revoked, or has expired. Connect another one."
 	case b.RefusedAt != nil:
 		return StateRefused, "The code host does not let the token at the repository, or lets it read alone. Grant it there, and bind the repository again."
 	case b.CheckedAt == nil:

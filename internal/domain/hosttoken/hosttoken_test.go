@@ -45,7 +45,7 @@ func TestWhy(t *testing.T) {
 	} {
 		state, why := c.b.why(c.t, now)
 		broken := state == StateExpired || state == StateRefused
-		if state != c.state || (why != "") != broken {
+		if string(state) != c.state || (why != "") != broken {
 			t.Errorf("%s: %s, %q", name, state, why)
 		}
 	}

@@ -70,7 +70,7 @@ func (s *Service) shown(tx *db.Tx, t row, connected bool) (Token, error) {
 		return out, nil
 	}
 	out = Token{
-		Connected: true, State: t.state(tx.Now), Host: &t.Host, Login: &t.Login, Masked: &t.Masked, ExpiresAt: t.ExpiresAt,
+		Connected: true, State: State(t.state(tx.Now)), Host: &t.Host, Login: &t.Login, Masked: &t.Masked, ExpiresAt: t.ExpiresAt,
 		CheckedAt: &t.CheckedAt, ConnectedAt: &t.CreatedAt, Grants: []Grant{},
 	}
 	var ids []string

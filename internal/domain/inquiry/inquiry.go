@@ -105,7 +105,7 @@ type Answer struct {
 	_         struct{}   `doc:"What the code of a repository says to a question. The lines exist and have the names, quotes and numbers of the sentences; whether they mean the same, people judge." schema:"RepositoryAnswer"`
 	Refused   bool       `json:"refused" doc:"true: there is no answer that lines of the code bear out"`
 	Reason    *string    `json:"reason" example:"null" doc:"why it was refused, for people; null of an answer"`
-	Code      *string    `json:"code" enum:"empty_repository,nothing_found,no_answer,not_borne_out,not_readable" example:"null" doc:"the same for programs: no commit; no line with words of the question; the model found none in the lines; the lines did not have what it said; its answer had not the form that was asked for. null of an answer"`
+	Code      *NoAnswer  `json:"code" example:"null" doc:"the same for programs: no commit; no line with words of the question; the model found none in the lines; the lines did not have what it said; its answer had not the form that was asked for. null of an answer"`
 	Answer    *string    `json:"answer" example:"The server listens on port 8080 [1]." doc:"its sentences, each with the numbers of its citations; null if it was refused"`
 	Claims    []Claim    `json:"claims" doc:"the sentences one by one"`
 	Citations []Citation `json:"citations" doc:"the lines, in the order of their numbers"`
@@ -135,6 +135,9 @@ type Citation struct {
 	Text    string   `json:"text" example:"const port = 8080" doc:"the lines, without what looks like a secret; at most 2000 characters"`
 }
 
+// NoAnswer is why a question has no answer.
+type NoAnswer string
+
 // The reasons for which a question has no answer.
 const (
 	emptyRepository = "empty_repository"
@@ -143,6 +146,11 @@ const (
 	notBorneOut     = "not_borne_out"
 	notReadable     = "not_readable"
 )
+
+// Values lists all reasons.
+func (NoAnswer) Values() []string {
+	return []string{emptyRepository, nothingFound, noAnswer, notBorneOut, notReadable}
+}
 
 var reasons = map[string]string{
 	emptyRepository: "The default branch of the repository has no commit yet.",
@@ -155,5 +163,5 @@ var reasons = map[string]string{
 // refuse makes an answer a refusal.
 func (a *Answer) refuse(code string) {
 	why := reasons[code]
-	a.Refused, a.Code, a.Reason, a.Answer, a.Claims, a.Citations = true, &code, &why, nil, []Claim{}, []Citation{}
+	a.Refused, a.Code, a.Reason, a.Answer, a.Claims, a.Citations = true, (*NoAnswer)(&code), &why, nil, []Claim{}, []Citation{}
 }

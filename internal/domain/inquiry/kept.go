@@ -33,11 +33,14 @@ type KeptAnswer struct {
 
 // CitationMove is what became of a citation.
 type CitationMove struct {
-	_     struct{} `doc:"Where the lines of a citation are now." schema:"AnswerCitationMove"`
-	N     int      `json:"n" example:"1" doc:"the number of the citation"`
-	State string   `json:"state" enum:"same,moved,stale,unknown" doc:"same: the lines stand where they stood; moved: they stand at cite; stale: they were edited or are gone, or stand in several places; unknown: the repository could not be looked through"`
-	Cite  *string  `json:"cite" example:"server.go:14-16" doc:"where they are; null of stale and unknown"`
+	_     struct{}      `doc:"Where the lines of a citation are now." schema:"AnswerCitationMove"`
+	N     int           `json:"n" example:"1" doc:"the number of the citation"`
+	State CitationState `json:"state" doc:"same: the lines stand where they stood; moved: they stand at cite; stale: they were edited or are gone, or stand in several places; unknown: the repository could not be looked through"`
+	Cite  *string       `json:"cite" example:"server.go:14-16" doc:"where they are; null of stale and unknown"`
 }
+
+// CitationState is whether what a citation names is as it was.
+type CitationState string
 
 // The states of a citation.
 const (
@@ -46,6 +49,11 @@ const (
 	stateStale   = "stale"
 	stateUnknown = "unknown"
 )
+
+// Values lists all states.
+func (CitationState) Values() []string {
+	return []string{stateSame, stateMoved, stateStale, stateUnknown}
+}
 
 // asker is for whom answers are kept.
 func asker(a policy.Actor) string {

@@ -71,7 +71,7 @@ func TestKept(t *testing.T) {
 					if n.Cite != nil {
 						at = *n.Cite
 					}
-					got = append(got, n.State+" "+at)
+					got = append(got, string(n.State+" ")+at)
 				}
 				if strings.Join(got, ", ") != want || a.Stale != stale || a.Head == nil || *a.Head != y.head ||
 					a.Question != "Which port does serve take?" || a.Answer.Citations[0].Text != "port = 8080" {

@@ -59,7 +59,7 @@ func (y *yard) put(t *testing.T, sum *tally, files map[string]string, q []string
 	kind, question := q[0], q[1]
 	if kind == "none" {
 		y.model.say = always(`{"claims":[]}`)
-		if a := y.ask(question); a.Refused && slices.Contains([]string{noAnswer, nothingFound}, *a.Code) {
+		if a := y.ask(question); a.Refused && slices.Contains([]NoAnswer{noAnswer, nothingFound}, *a.Code) {
 			sum.unanswered++
 		}
 		return

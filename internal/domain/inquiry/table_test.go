@@ -105,7 +105,7 @@ func TestQuestions(t *testing.T) {
 		a := y.ask(q.question)
 		code, cites := "", []string{}
 		if a.Code != nil {
-			code = *a.Code
+			code = string(*a.Code)
 		}
 		for _, c := range a.Citations {
 			cites = append(cites, c.Cite)

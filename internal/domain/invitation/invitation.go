@@ -33,6 +33,9 @@ const (
 // Values lists all kinds.
 func (Kind) Values() []string { return []string{string(OrgMember), string(Platform)} }
 
+// Status is how far an invitation is.
+type Status string
+
 // Statuses of an invitation. They follow from the times of its row.
 const (
 	Pending  = "pending"
@@ -40,6 +43,9 @@ const (
 	Revoked  = "revoked"
 	Expired  = "expired"
 )
+
+// Values lists all statuses.
+func (Status) Values() []string { return []string{Pending, Accepted, Revoked, Expired} }
 
 // Lifetimes of a link.
 const (
@@ -55,7 +61,7 @@ type Invitation struct {
 	Email      *string      `json:"email" format:"email" doc:"the address it is for; null: it is for a login"`
 	Login      *string      `json:"login" example:"null" doc:"the login it is for, whether or not anybody has it; null: it is for an address"`
 	Role       *policy.Role `json:"role" example:"member" doc:"role in the account; null on a platform invitation"`
-	Status     string       `json:"status" enum:"pending,accepted,revoked,expired" doc:"expired: nobody accepted it in time"`
+	Status     Status       `json:"status" doc:"expired: nobody accepted it in time"`
 	InvitedBy  *string      `json:"invited_by" format:"uuid" doc:"id of the user who invited; null: a machine or the platform did"`
 	CreatedAt  time.Time    `json:"created_at" doc:"when it was first sent"`
 	ExpiresAt  time.Time    `json:"expires_at" doc:"until when it can be accepted"`
@@ -242,7 +248,7 @@ func (r row) wire(now time.Time) Invitation {
 		Email:      db.NullText(r.Email),
 		Login:      db.NullText(r.Login),
 		Role:       r.Role,
-		Status:     r.status(now),
+		Status:     Status(r.status(now)),
 		InvitedBy:  r.InvitedBy,
 		CreatedAt:  r.CreatedAt,
 		ExpiresAt:  r.ExpiresAt,

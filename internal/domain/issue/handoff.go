@@ -12,6 +12,9 @@ import (
 	"yardmaster/internal/secretscan"
 )
 
+// HandoffState is how far a hand-off is.
+type HandoffState string
+
 // States of a hand-off. One that failed is delivered after all if somebody has its event
 // sent again.
 const (
@@ -20,6 +23,9 @@ const (
 	Delivered = "delivered" // the webhook has answered 2xx
 	Failed    = "failed"    // the webhook was not told, or did not answer 2xx
 )
+
+// Values lists all states.
+func (HandoffState) Values() []string { return []string{Queued, Sent, Delivered, Failed} }
 
 // policyReason is why an issue is handed off that nobody has asked to hand off.
 const policyReason = "The policy file hands issues to this webhook."

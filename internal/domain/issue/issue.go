@@ -21,6 +21,9 @@ import (
 	"yardmaster/internal/needs"
 )
 
+// State is the state of an issue.
+type State string
+
 // States of an issue.
 const (
 	Opening = "opening" // the host is yet to open it
@@ -28,6 +31,12 @@ const (
 	Closed  = "closed"
 	Refused = "refused" // the host did not open it
 )
+
+// Values lists all states.
+func (State) Values() []string { return []string{Opening, Open, Closed, Refused} }
+
+// Triage is what triage made of an issue.
+type Triage string
 
 // States of triage.
 const (
@@ -38,6 +47,9 @@ const (
 	Escalated = "escalated"
 	HandedOff = "handed_off" // to a webhook
 )
+
+// Values lists all states.
+func (Triage) Values() []string { return []string{None, Filed, Triaged, Dropped, Escalated, HandedOff} }
 
 // Triages lists the states of triage.
 func Triages() []string { return []string{None, Filed, Triaged, Dropped, Escalated, HandedOff} }

@@ -55,7 +55,7 @@ func TestPersonsDecide(t *testing.T) {
 				r, _ := y.at(*r.Number)
 				return r
 			}
-			if i, err := c.decide(r.ID); err != nil || i.Triage != c.triage {
+			if i, err := c.decide(r.ID); err != nil || string(i.Triage) != c.triage {
 				y.t.Fatalf("%s: %+v, %v", c.triage, i, err)
 			}
 			if len(y.decided) != i+1 || !strings.HasPrefix(y.decided[i], *r.AskID) {
@@ -271,7 +271,7 @@ func TestHandoffMoves(t *testing.T) {
 		for _, c := range []struct{ state, why string }{{Sent, ""}, {Failed, "It is gone."}, {Sent, ""}, {Delivered, ""}} {
 			y.write(func(tx *db.Tx) error { return y.HandoffMoved(tx, out.HandoffID, c.state, c.why) })
 			h := shown()
-			if h.State != c.state || h.MovedAt == nil || (h.Failure != nil) != (c.why != "") || h.WebhookRef != "coder" {
+			if string(h.State) != c.state || h.MovedAt == nil || (h.Failure != nil) != (c.why != "") || h.WebhookRef != "coder" {
 				y.t.Errorf("after %s: %+v", c.state, h)
 			}
 		}

@@ -47,12 +47,12 @@ type Issue struct {
 	Title        string       `json:"title" doc:"one line, as its author wrote it"`
 	Body         string       `json:"body" doc:"text of its author, at most 65,536 characters"`
 	URL          *string      `json:"url" format:"uri" example:"https://code.example.com/acme/web/issues/12" doc:"its address at the code host; null until the host has opened it"`
-	State        string       `json:"state" enum:"opening,open,closed,refused" doc:"opening: the host is yet to open it; refused: the host did not"`
+	State        State        `json:"state" doc:"opening: the host is yet to open it; refused: the host did not"`
 	Author       *string      `json:"author" example:"ada" doc:"login of its author at the code host; null until the host has opened it"`
 	Labels       []string     `json:"labels" example:"[\"bug\"]" doc:"names of its labels, at most 50"`
 	Milestone    *string      `json:"milestone" example:"v1" doc:"title of its milestone; null without one"`
 	Comments     int64        `json:"comments" doc:"how many comments it has"`
-	Triage       string       `json:"triage" enum:"none,filed,triaged,dropped,escalated,handed_off" doc:"none: there is no ask; filed: its ask waits for a judge; triaged: work came of it; dropped: it needs none; escalated: a person decides; handed_off: to a webhook. The last three end when a person labels it anew at its host, or files an ask about it (ask.file)"`
+	Triage       Triage       `json:"triage" doc:"none: there is no ask; filed: its ask waits for a judge; triaged: work came of it; dropped: it needs none; escalated: a person decides; handed_off: to a webhook. The last three end when a person labels it anew at its host, or files an ask about it (ask.file)"`
 	AskID        *string      `json:"ask_id" format:"uuid" doc:"its ask; null without one"`
 	EscalationID *string      `json:"escalation_id" format:"uuid" doc:"the question to a person about it; null without one"`
 	Handoff      *HandoffView `json:"handoff" example:"null" doc:"its newest hand-off to a webhook; null: it was never handed off"`
@@ -61,15 +61,15 @@ type Issue struct {
 
 // HandoffView is the newest hand-off of an issue.
 type HandoffView struct {
-	_           struct{}   `doc:"The newest hand-off of an issue to a webhook, and what became of it." schema:"IssueHandoffView"`
-	HandoffID   string     `json:"handoff_id" format:"uuid" doc:"id of the hand-off"`
-	WebhookRef  string     `json:"webhook_ref" example:"coder" doc:"name of the webhook"`
-	Reason      string     `json:"reason" example:"Our own agent knows this code." doc:"why it is handed off"`
-	State       string     `json:"state" enum:"queued,sent,delivered,failed" doc:"queued: it is recorded; sent: the webhook is being told; delivered: it has answered 2xx; failed: it was not told, or did not answer 2xx"`
-	Failure     *string    `json:"failure" example:"null" doc:"why it failed; null unless it did"`
-	RequestedBy string     `json:"requested_by" example:"system" doc:"who handed it off: user:<id>, pat:<id>, or system for the policy file"`
-	CreatedAt   time.Time  `json:"created_at" doc:"when it was handed off"`
-	MovedAt     *time.Time `json:"moved_at" doc:"since when it is in this state; null while it is queued"`
+	_           struct{}     `doc:"The newest hand-off of an issue to a webhook, and what became of it." schema:"IssueHandoffView"`
+	HandoffID   string       `json:"handoff_id" format:"uuid" doc:"id of the hand-off"`
+	WebhookRef  string       `json:"webhook_ref" example:"coder" doc:"name of the webhook"`
+	Reason      string       `json:"reason" example:"Our own agent knows this code." doc:"why it is handed off"`
+	State       HandoffState `json:"state" doc:"queued: it is recorded; sent: the webhook is being told; delivered: it has answered 2xx; failed: it was not told, or did not answer 2xx"`
+	Failure     *string      `json:"failure" example:"null" doc:"why it failed; null unless it did"`
+	RequestedBy string       `json:"requested_by" example:"system" doc:"who handed it off: user:<id>, pat:<id>, or system for the policy file"`
+	CreatedAt   time.Time    `json:"created_at" doc:"when it was handed off"`
+	MovedAt     *time.Time   `json:"moved_at" doc:"since when it is in this state; null while it is queued"`
 }
 
 // show answers issues of one repository of tx.Account as clients see them.
@@ -92,14 +92,15 @@ func show(tx *db.Tx, rows []row, name string) ([]Issue, error) {
 
 func wire(r row, name string, h *handoffRow) Issue {
 	out := Issue{
-		ID: r.ID, Repo: name, Number: r.Number, Title: r.Title, Body: r.Body, URL: db.NullText(r.URL), State: r.State,
+		ID: r.ID, Repo: name, Number: r.Number, Title: r.Title, Body: r.Body, URL: db.NullText(r.URL), State: State(r.State),
 		Author: db.NullText(r.Author), Labels: append([]string{}, r.Labels.V...), Milestone: db.NullText(r.Milestone), Comments: r.Comments,
-		Triage: r.Triage, AskID: r.AskID, EscalationID: r.EscalationID, CreatedAt: r.CreatedAt,
+		Triage: Triage(r.Triage), AskID: r.AskID, EscalationID: r.EscalationID, CreatedAt: r.CreatedAt,
 	}
 	if h != nil {
 		out.Handoff = &HandoffView{
-			HandoffID: h.ID, WebhookRef: h.WebhookRef, Reason: h.Reason, State: h.State, Failure: h.Failure, RequestedBy: h.RequestedBy,
-			CreatedAt: h.CreatedAt, MovedAt: h.MovedAt,
+			HandoffID: h.ID, WebhookRef: h.WebhookRef, Reason: h.Reason, State: HandoffState(h.State), Failure: h.Failure,
+			RequestedBy: h.RequestedBy,
+			CreatedAt:   h.CreatedAt, MovedAt: h.MovedAt,
 		}
 	}
 	return out

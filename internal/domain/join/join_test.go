@@ -130,10 +130,10 @@ func (y *yard) goes(account string, m *remotetest.Machine, key, state, reason st
 	j := y.becomes(account)
 	if j.Reason != nil {
 		why := *j.Reason
-		if j.State != state || why != reason {
+		if string(j.State) != state || string(why) != reason {
 			y.t.Fatalf("%s %s: %s; %q", j.State, why, *j.Detail, j.Output)
 		}
-	} else if j.State != state || reason != "" {
+	} else if string(j.State) != state || reason != "" {
 		y.t.Fatalf("%+v", j)
 	}
 	return j

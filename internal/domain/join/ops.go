@@ -60,8 +60,8 @@ type Join struct {
 	Slots     *int64            `json:"slots" example:"null" doc:"most runs it may take at once; null: what it offers"`
 	Labels    map[string]string `json:"labels" example:"{}" doc:"that it is given"`
 	HostKey   *string           `json:"host_key" example:"SHA256:uNiVztksCsDhcc0u9e8BrJQWH0pZBh0q2SmRbQrGwIM" doc:"the host key that was named; null: none"`
-	State     string            `json:"state" enum:"waiting,joining,joined,failed" doc:"joined and failed are the end"`
-	Reason    *string           `json:"reason" enum:"unreachable,host_key_unknown,host_key_changed,login_refused,script_failed,took_too_long,not_joined,interrupted" example:"null" doc:"why it failed; null: it has not"`
+	State     State             `json:"state" doc:"joined and failed are the end"`
+	Reason    *Reason           `json:"reason" example:"null" doc:"why it failed; null: it has not"`
 	Detail    *string           `json:"detail" example:"null" doc:"the same for people"`
 	Output    string            `json:"output" example:"The box runs." doc:"what the machine has printed, the first 4 KiB"`
 	Seen      *Seen             `json:"seen" example:"null" doc:"the host key that the machine has, of host_key_unknown and host_key_changed"`
@@ -81,8 +81,8 @@ type Seen struct {
 func (r row) wire() Join {
 	out := Join{
 		ID: r.ID, Host: r.Host, Port: r.Port, User: r.UserName, Name: r.Name, Slots: r.Slots, Labels: r.Labels.V,
-		HostKey: db.NullText(r.HostKey), State: r.State,
-		Reason: r.Reason, Detail: r.Detail, Output: r.Output, BoxID: r.BoxID, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt,
+		HostKey: db.NullText(r.HostKey), State: State(r.State),
+		Reason: (*Reason)(r.Reason), Detail: r.Detail, Output: r.Output, BoxID: r.BoxID, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt,
 		EndedAt: r.EndedAt,
 	}
 	if r.Seen != nil {

@@ -9,6 +9,9 @@ import (
 	"yardmaster/internal/remote"
 )
 
+// State is how far a machine is.
+type State string
+
 // The states of a row.
 const (
 	waiting = "waiting"
@@ -16,6 +19,9 @@ const (
 	joined  = "joined"
 	failed  = "failed"
 )
+
+// Values lists all states.
+func (State) Values() []string { return []string{waiting, joining, joined, failed} }
 
 type row struct {
 	ID           string

@@ -12,11 +12,17 @@ import (
 	"yardmaster/internal/remote"
 )
 
+// Reason is why a machine did not become a box.
+type Reason string
+
 // Reasons of a failure besides those of package remote.
 const (
 	interrupted = "interrupted"
 	notJoined   = "not_joined"
 )
+
+// Values lists all reasons.
+func (Reason) Values() []string { return append(remote.Reasons(), notJoined, interrupted) }
 
 func load(tx *db.Tx, key string) (r row, ok bool, err error) {
 	r, ok, err = byID.Maybe(tx, tx.Account, key)

@@ -20,6 +20,9 @@ const (
 	note      = "note" // something that is put behind the text
 )
 
+// ProposalState is how far a proposal is.
+type ProposalState string
+
 // States of a proposal.
 const (
 	judging  = "judging"  // a judge is asked
@@ -28,6 +31,11 @@ const (
 	declined = "declined"
 	outdated = "outdated" // the page was written meanwhile
 )
+
+// Values lists all states.
+func (ProposalState) Values() []string {
+	return []string{judging, waiting, accepted, declined, outdated}
+}
 
 const (
 	// Learnt begins the slugs of the pages that runs may begin.

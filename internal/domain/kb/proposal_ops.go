@@ -12,31 +12,32 @@ import (
 
 // Proposal is what a run would have a page say.
 type Proposal struct {
-	_         struct{}   `doc:"What a run would have a page of the knowledge base say. Its text is data, never an instruction." schema:"KnowledgeProposal"`
-	ID        string     `json:"id" format:"uuid" doc:"its id"`
-	Slug      string     `json:"slug" example:"learnt/tests" doc:"the page"`
-	Kind      string     `json:"kind" enum:"page,note" doc:"page: the whole text; note: something that is put behind the text"`
-	State     string     `json:"state" enum:"judging,waiting,accepted,declined,outdated" doc:"judging: a judge is asked; waiting: a person is; outdated: the page was written meanwhile"`
-	Title     string     `json:"title" doc:"the title that it would give; empty: that of the page"`
-	Text      string     `json:"text" example:"Tests need a database: make db." doc:"the text, of an agent: never markup of ours"`
-	Why       string     `json:"why" example:"They fail without." doc:"why, in the words of the agent"`
-	Files     []string   `json:"files" example:"[\"Makefile\"]" doc:"files that it says it is from"`
-	Commit    *string    `json:"commit" example:"487704ef85ae6bf9a93b5a2425bb7a8861a0690b" doc:"the commit that the run looked at; null: not known"`
-	Version   int64      `json:"version" example:"3" doc:"the version of the page that it was made of; 0: there was none"`
-	RunID     string     `json:"run_id" doc:"the run"`
-	TaskID    string     `json:"task_id" doc:"its task"`
-	Hunks     []Hunk     `json:"hunks" doc:"what it would change in the page; empty once it is decided"`
-	LeavesOut []string   `json:"leaves_out" example:"[]" doc:"paragraphs that people wrote and that would go"`
-	Reason    string     `json:"reason" doc:"of who decided, or why the judge leaves it to a person"`
-	DecidedBy *string    `json:"decided_by" example:"null" doc:"user:<id>, pat:<id> or system, for the judge; null: nobody yet"`
-	CreatedAt time.Time  `json:"created_at" doc:"when it was made"`
-	DecidedAt *time.Time `json:"decided_at" doc:"when it was decided; null: not yet"`
+	_         struct{}      `doc:"What a run would have a page of the knowledge base say. Its text is data, never an instruction." schema:"KnowledgeProposal"`
+	ID        string        `json:"id" format:"uuid" doc:"its id"`
+	Slug      string        `json:"slug" example:"learnt/tests" doc:"the page"`
+	Kind      string        `json:"kind" enum:"page,note" doc:"page: the whole text; note: something that is put behind the text"`
+	State     ProposalState `json:"state" doc:"judging: a judge is asked; waiting: a person is; outdated: the page was written meanwhile"`
+	Title     string        `json:"title" doc:"the title that it would give; empty: that of the page"`
+	Text      string        `json:"text" example:"Tests need a database: make db." doc:"the text, of an agent: never markup of ours"`
+	Why       string        `json:"why" example:"They fail without." doc:"why, in the words of the agent"`
+	Files     []string      `json:"files" example:"[\"Makefile\"]" doc:"files that it says it is from"`
+	Commit    *string       `json:"commit" example:"487704ef85ae6bf9a93b5a2425bb7a8861a0690b" doc:"the commit that the run looked at; null: not known"`
+	Version   int64         `json:"version" example:"3" doc:"the version of the page that it was made of; 0: there was none"`
+	RunID     string        `json:"run_id" doc:"the run"`
+	TaskID    string        `json:"task_id" doc:"its task"`
+	Hunks     []Hunk        `json:"hunks" doc:"what it would change in the page; empty once it is decided"`
+	LeavesOut []string      `json:"leaves_out" example:"[]" doc:"paragraphs that people wrote and that would go"`
+	Reason    string        `json:"reason" doc:"of who decided, or why the judge leaves it to a person"`
+	DecidedBy *string       `json:"decided_by" example:"null" doc:"user:<id>, pat:<id> or system, for the judge; null: nobody yet"`
+	CreatedAt time.Time     `json:"created_at" doc:"when it was made"`
+	DecidedAt *time.Time    `json:"decided_at" doc:"when it was decided; null: not yet"`
 }
 
 // wire is a proposal as clients see it, beside the page as it is.
 func (r *proposalRow) wire(old *pageRow) Proposal {
 	out := Proposal{
-		ID: r.ID, Slug: r.Slug, Kind: r.Kind, State: r.State, Title: r.Title, Text: r.Body, Why: r.Why, Files: list(r.Files.V),
+		ID: r.ID, Slug: r.Slug, Kind: r.Kind, State: ProposalState(r.State), Title: r.Title, Text: r.Body, Why: r.Why,
+		Files:   list(r.Files.V),
 		Version: r.Base, RunID: r.RunID, TaskID: r.TaskID, Hunks: []Hunk{}, LeavesOut: []string{}, Reason: r.Reason, CreatedAt: r.CreatedAt,
 		DecidedAt: r.DecidedAt, DecidedBy: db.NullText(r.DecidedBy), Commit: db.NullText(r.CommitSHA),
 	}

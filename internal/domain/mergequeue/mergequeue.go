@@ -25,11 +25,20 @@ import (
 	"yardmaster/internal/needs"
 )
 
+// QueueKind is whose a merge queue is.
+type QueueKind string
+
 // Kinds of queues.
 const (
 	Own  = "own"  // of the server
 	Host = "host" // of the code host
 )
+
+// Values lists both kinds.
+func (QueueKind) Values() []string { return []string{Own, Host} }
+
+// PlaceState is how far an entry in a queue is.
+type PlaceState string
 
 // States of an entry.
 const (
@@ -42,6 +51,12 @@ const (
 	Out     = "out" // it has left without a merge
 )
 
+// Values lists the states of those in a queue.
+func (PlaceState) Values() []string { return []string{Waiting, Batched, Going, Queued} }
+
+// BatchState is how far a batch in flight is.
+type BatchState string
+
 // States of a batch. Merged is one as well: all of its heads are in the base.
 const (
 	Building = "building" // its candidate is made
@@ -50,6 +65,9 @@ const (
 	Failed   = "failed"  // the candidate did not pass
 	Dropped  = "dropped" // a head left it, or the base moved
 )
+
+// Values lists the states of those in flight.
+func (BatchState) Values() []string { return []string{Building, Checking, Merging} }
 
 // Reasons why a head is thrown out.
 const (
@@ -126,11 +144,11 @@ func New(n Needs) *Service {
 
 // Place is the place of a pull request in a queue.
 type Place struct {
-	_        struct{}  `doc:"The place of a pull request in a merge queue, beside its head." schema:"MergePlace"`
-	Queue    string    `json:"queue" enum:"own,host" example:"own" doc:"own: the queue of this server; host: that of the code host"`
-	State    string    `json:"state" enum:"waiting,batched,going,queued" example:"batched" doc:"waiting: for its batch, or to be entered at the code host; batched: it is checked together with others; going: its merge is made; queued: the code host has it"`
-	Position int64     `json:"position" example:"2" doc:"from 1, in order of approval; at the code host its word, and 0 before it has said"`
-	At       time.Time `json:"at" doc:"since when it is in the queue"`
+	_        struct{}   `doc:"The place of a pull request in a merge queue, beside its head." schema:"MergePlace"`
+	Queue    QueueKind  `json:"queue" example:"own" doc:"own: the queue of this server; host: that of the code host"`
+	State    PlaceState `json:"state" example:"batched" doc:"waiting: for its batch, or to be entered at the code host; batched: it is checked together with others; going: its merge is made; queued: the code host has it"`
+	Position int64      `json:"position" example:"2" doc:"from 1, in order of approval; at the code host its word, and 0 before it has said"`
+	At       time.Time  `json:"at" doc:"since when it is in the queue"`
 }
 
 // Turn is what Admit answers: whether a merge may be made now, and from which commit of

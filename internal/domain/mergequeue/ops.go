@@ -30,15 +30,15 @@ type Queue struct {
 
 // Batch is heads that are checked and merged together.
 type Batch struct {
-	_         struct{}  `doc:"Heads that are checked together, and merged in order." schema:"MergeBatch"`
-	ID        string    `json:"id" format:"uuid" doc:"id of the batch"`
-	BaseRef   string    `json:"base_ref" example:"main" doc:"the branch that the heads are merged into"`
-	State     string    `json:"state" enum:"building,checking,merging" example:"checking" doc:"building: its candidate is made; checking: the candidate is checked; merging: the candidate passed, and the heads are merged"`
-	BaseSHA   *string   `json:"base_sha" doc:"the commit of the base that the heads are merged into; null before the candidate is made"`
-	SHA       *string   `json:"sha" doc:"the candidate: the base with all heads; null before it is made"`
-	Try       int64     `json:"try" example:"1" doc:"how often a candidate was made: a failure that may come and go is checked again"`
-	Members   []Member  `json:"members" doc:"its heads, in the order in which they are merged"`
-	CreatedAt time.Time `json:"created_at" doc:"when it was begun"`
+	_         struct{}   `doc:"Heads that are checked together, and merged in order." schema:"MergeBatch"`
+	ID        string     `json:"id" format:"uuid" doc:"id of the batch"`
+	BaseRef   string     `json:"base_ref" example:"main" doc:"the branch that the heads are merged into"`
+	State     BatchState `json:"state" example:"checking" doc:"building: its candidate is made; checking: the candidate is checked; merging: the candidate passed, and the heads are merged"`
+	BaseSHA   *string    `json:"base_sha" doc:"the commit of the base that the heads are merged into; null before the candidate is made"`
+	SHA       *string    `json:"sha" doc:"the candidate: the base with all heads; null before it is made"`
+	Try       int64      `json:"try" example:"1" doc:"how often a candidate was made: a failure that may come and go is checked again"`
+	Members   []Member   `json:"members" doc:"its heads, in the order in which they are merged"`
+	CreatedAt time.Time  `json:"created_at" doc:"when it was begun"`
 }
 
 // Member is a head in a queue.
@@ -95,7 +95,7 @@ func (s *Service) show(ctx context.Context, in queueIn) (out Queue, err error) {
 }
 
 func (b batchRow) wire() Batch {
-	out := Batch{ID: b.ID, BaseRef: b.BaseRef, State: b.State, Try: b.Try, Members: []Member{}, CreatedAt: b.CreatedAt}
+	out := Batch{ID: b.ID, BaseRef: b.BaseRef, State: BatchState(b.State), Try: b.Try, Members: []Member{}, CreatedAt: b.CreatedAt}
 	if b.SHA != "" {
 		out.BaseSHA, out.SHA = &b.BaseSHA, &b.SHA
 	}

@@ -63,7 +63,7 @@ type placedRow struct {
 }
 
 func (p placedRow) wire() Place {
-	out := Place{Queue: p.Kind, State: p.State, Position: p.Rank, At: p.EnteredAt}
+	out := Place{Queue: QueueKind(p.Kind), State: PlaceState(p.State), Position: p.Rank, At: p.EnteredAt}
 	if p.Kind == Host {
 		out.Position = p.Place
 	}

@@ -9,6 +9,9 @@ import (
 	"yardmaster/internal/llm"
 )
 
+// RestReason is why a key rests.
+type RestReason string
+
 // Why a key rests.
 const (
 	RateLimited = "rate_limited" // by the provider's rate limit
@@ -17,6 +20,11 @@ const (
 	Refused     = "refused"      // for its own sake: revoked, or without permission
 	Broken      = "failing"      // the provider failed several calls in a row
 )
+
+// Values lists all reasons.
+func (RestReason) Values() []string {
+	return []string{RateLimited, Overloaded, Exhausted, Refused, Broken}
+}
 
 // Times of a rest.
 const (
@@ -183,15 +191,15 @@ func (s *Service) Healths(ctx context.Context, ids map[string][]string) (map[str
 
 // KeyRest is the rest of a key, as clients see it.
 type KeyRest struct {
-	_      struct{}  `doc:"Why no call goes over a key at the moment."`
-	Reason string    `json:"reason" enum:"rate_limited,overloaded,exhausted,refused,failing" doc:"exhausted: until its provider resets a limit; refused: the provider does not take it; failing: the provider failed several calls in a row"`
-	Since  time.Time `json:"since" doc:"when it began"`
-	Until  time.Time `json:"until" doc:"from when on the next call tries the key; the others follow if that works"`
+	_      struct{}   `doc:"Why no call goes over a key at the moment."`
+	Reason RestReason `json:"reason" doc:"exhausted: until its provider resets a limit; refused: the provider does not take it; failing: the provider failed several calls in a row"`
+	Since  time.Time  `json:"since" doc:"when it began"`
+	Until  time.Time  `json:"until" doc:"from when on the next call tries the key; the others follow if that works"`
 }
 
 func (h Health) wire() *KeyRest {
 	if h.RestUntil == nil || h.RestSince == nil {
 		return nil
 	}
-	return &KeyRest{Reason: h.RestWhy, Since: *h.RestSince, Until: *h.RestUntil}
+	return &KeyRest{Reason: RestReason(h.RestWhy), Since: *h.RestSince, Until: *h.RestUntil}
 }

@@ -40,12 +40,18 @@ const (
 // Values lists both kinds.
 func (Kind) Values() []string { return []string{string(Metered), string(Subscription)} }
 
+// Status is what is known of a key.
+type Status string
+
 // Statuses of a key.
 const (
 	Unverified = "unverified"
 	OK         = "ok"
 	Failing    = "failing" // the provider refused it at its last use
 )
+
+// Values lists all statuses.
+func (Status) Values() []string { return []string{Unverified, OK, Failing} }
 
 // BillingKey is a key as clients see it, without the key itself.
 type BillingKey struct {
@@ -59,7 +65,7 @@ type BillingKey struct {
 	Capacity       *int64       `json:"capacity" example:"8" doc:"calls at once over the key, over all nodes together; further ones go over another key or wait; null: no limit is known"`
 	Priority       int64        `json:"priority" example:"100" doc:"the lowest is used first"`
 	CapUSD         *float64     `json:"cap_usd" example:"50" doc:"what calls over it may cost in a month, in US dollars, which billing.key_budget_set sets; null: no cap"`
-	Status         string       `json:"status" enum:"unverified,ok,failing" example:"ok" doc:"unverified, ok or failing; one that is failing is used where no other fits, and is ok once it works"`
+	Status         Status       `json:"status" example:"ok" doc:"unverified, ok or failing; one that is failing is used where no other fits, and is ok once it works"`
 	Price          *ModelPrice  `json:"price" doc:"of whatever is called over it; null: what the price tables say"`
 	Rest           *KeyRest     `json:"rest" example:"null" doc:"why no call goes over it now, and until when; null: calls do"`
 	LastVerifiedAt *time.Time   `json:"last_verified_at" doc:"when it last began to work, or was verified; null: never"`

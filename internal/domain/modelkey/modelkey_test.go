@@ -356,7 +356,7 @@ func TestNote(t *testing.T) {
 			f.write(func(tx *db.Tx) error { return Note(tx, "acme", llm.Route{ID: k.ID, Version: 1}, x.slug) })
 			var page op.Page[BillingKey]
 			f.call(200, "acme", "GET", "/v1/billing/keys", nil, &page)
-			if got := page.Data[0]; got.Status != x.want || (got.LastError != nil) != (x.want == Failing) ||
+			if got := page.Data[0]; string(got.Status) != x.want || (got.LastError != nil) != (x.want == Failing) ||
 				(got.LastVerifiedAt == nil) != (x.want == Unverified) {
 				t.Errorf("after %q: %+v, want %s", x.slug, got, x.want)
 			}

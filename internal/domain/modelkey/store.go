@@ -119,7 +119,7 @@ type insertArgs struct {
 func (r row) wire() BillingKey {
 	out := BillingKey{
 		ID: r.ID, Provider: llm.Provider(r.Provider), Label: r.Label, Masked: r.Masked, Kind: r.Kind, Capacity: r.Capacity,
-		Priority: r.Priority, Status: r.Status, LastError: r.LastError, CreatedAt: r.CreatedAt, CapUSD: money.USD(r.Cap),
+		Priority: r.Priority, Status: Status(r.Status), LastError: r.LastError, CreatedAt: r.CreatedAt, CapUSD: money.USD(r.Cap),
 	}
 	if r.BaseURL != "" {
 		out.BaseURL = &r.BaseURL

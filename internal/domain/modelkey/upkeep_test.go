@@ -65,7 +65,7 @@ func TestVerify(t *testing.T) {
 			if out.LastError != nil {
 				said = *out.LastError
 			}
-			if out.ID != k.ID || out.Works != works || out.Status != status || said != wrong || strings.Contains(text, secret) {
+			if out.ID != k.ID || out.Works != works || string(out.Status) != status || said != wrong || strings.Contains(text, secret) {
 				t.Errorf("verified %s", text)
 			}
 		}

@@ -39,22 +39,24 @@ type kind struct {
 	urgent bool
 	// own says that whoever asks the question writes the mail too, with links that answer it.
 	own bool
+	// chat says that webhooks which post to a chat are told, unless somebody chooses otherwise.
+	chat bool
 	// on are the channels of those who have not said otherwise.
 	on []string
 }
 
 // kinds is the catalogue, in the order in which people see it.
 var kinds = []kind{
-	{name: Approval, doc: "A pull request waits for your decision, or somebody has said something about it.", waits: true, own: true, on: []string{Inbox, Email, Push}},
-	{name: Blocker, doc: "A run needs something that only a person can give.", waits: true, on: []string{Inbox, Email, Push}},
+	{name: Approval, doc: "A pull request waits for your decision, or somebody has said something about it.", waits: true, own: true, chat: true, on: []string{Inbox, Email, Push}},
+	{name: Blocker, doc: "A run needs something that only a person can give.", waits: true, chat: true, on: []string{Inbox, Email, Push}},
 	{name: Escalation, doc: "A question that nobody but a person can decide, or that the account is going to be deleted.",
-		waits: true, locked: true, urgent: true, on: Channels()},
+		waits: true, locked: true, urgent: true, chat: true, on: Channels()},
 	{name: TaskDone, doc: "What you asked for is done.", on: []string{Inbox, Push}},
-	{name: TaskFailed, doc: "What you asked for has failed, or waits for a person.", on: []string{Inbox, Email, Push}},
-	{name: Plan, doc: "A plan, or a part of one, has failed, or it is done.", on: []string{Inbox, Email}},
-	{name: Spending, doc: "A limit of spending holds work, or the account has nearly all that it may store.", on: []string{Inbox, Email}},
+	{name: TaskFailed, doc: "What you asked for has failed, or waits for a person.", chat: true, on: []string{Inbox, Email, Push}},
+	{name: Plan, doc: "A plan, or a part of one, has failed, or it is done.", chat: true, on: []string{Inbox, Email}},
+	{name: Spending, doc: "A limit of spending holds work, or the account has nearly all that it may store.", chat: true, on: []string{Inbox, Email}},
 	{name: Box, doc: "A box cannot work, or you are asked to own one.", on: []string{Inbox}},
-	{name: Connection, doc: "A webhook, a schedule, a token or a code host has stopped working, or an artifact was shared with anybody.", on: []string{Inbox, Email}},
+	{name: Connection, doc: "A webhook, a schedule, a token or a code host has stopped working, or an artifact was shared with anybody.", chat: true, on: []string{Inbox, Email}},
 	{name: Digest, doc: "What happened, daily and weekly.", on: []string{Email}},
 }
 
@@ -63,6 +65,30 @@ type Kind string
 
 // Values lists the kinds that the inbox has: all but the digest, which is sent alone.
 func (Kind) Values() []string { return Kinds()[:len(kinds)-1] }
+
+// Optional is a kind that can be switched off.
+type Optional string
+
+// Values lists all kinds but those that are locked.
+func (Optional) Values() (out []string) {
+	for _, k := range kinds {
+		if !k.locked {
+			out = append(out, k.name)
+		}
+	}
+	return out
+}
+
+// ForChats lists the kinds that a chat is told of unless somebody chooses, by name.
+func ForChats() (out []string) {
+	for _, k := range kinds {
+		if k.chat {
+			out = append(out, k.name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
 
 // Kinds lists the names of all kinds.
 func Kinds() []string {

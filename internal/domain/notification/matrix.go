@@ -17,7 +17,7 @@ import (
 // Preference is a row of the matrix.
 type Preference struct {
 	_        struct{} `doc:"A kind of notification, and how the caller hears of it." schema:"NotificationPreference"`
-	Kind     string   `json:"kind" enum:"approval,blocker,escalation,task_done,task_failed,plan,spending,box,connection,digest" doc:"the kind"`
+	Kind     Kind     `json:"kind" or:"digest" doc:"the kind"`
 	Doc      string   `json:"doc" example:"A pull request waits for your decision." doc:"what it tells"`
 	Locked   bool     `json:"locked" doc:"it cannot be switched off"`
 	Urgent   bool     `json:"urgent" doc:"quiet hours do not hold it back"`
@@ -59,7 +59,7 @@ func (s *Service) resolved(tx *db.Tx, p person, userID string) (Preferences, err
 func (p person) wire() Preferences {
 	out := Preferences{}
 	for _, k := range kinds {
-		out.Data = append(out.Data, Preference{Kind: k.name, Doc: k.doc, Locked: k.locked, Urgent: k.urgent, Channels: Cells{
+		out.Data = append(out.Data, Preference{Kind: Kind(k.name), Doc: k.doc, Locked: k.locked, Urgent: k.urgent, Channels: Cells{
 			Inbox: p.wants(k, Inbox), Email: p.wants(k, Email), Push: p.wants(k, Push), Webhook: p.wants(k, Webhook),
 		}})
 	}

@@ -70,7 +70,7 @@ type unsubscribeIn struct {
 // Unsubscribed tells what a link did.
 type Unsubscribed struct {
 	_    struct{} `doc:"What a link did." schema:"Unsubscribed"`
-	Kind string   `json:"kind" enum:"approval,blocker,task_done,task_failed,plan,spending,box,connection,digest" doc:"the kind that is mailed no more"`
+	Kind Optional `json:"kind" doc:"the kind that is mailed no more"`
 }
 
 // target is what a link is about.
@@ -157,7 +157,7 @@ func (s *Service) unsubscribe(ctx context.Context, in unsubscribeIn) (op.Reply, 
 		return op.Reply{}, err
 	}
 	if !op.PrefersPage(in.Accept) {
-		return op.Reply{Body: Unsubscribed{Kind: t.Kind.name}}, nil
+		return op.Reply{Body: Unsubscribed{Kind: Optional(t.Kind.name)}}, nil
 	}
 	t.Done = true
 	return render(ctx, t)

@@ -20,10 +20,18 @@ const (
 // caller.
 var witnessed = map[string]bool{"key_set": true, "gh_app_installed": true, "yml_validated": true, "yml_invalid": true}
 
+// StepName is which step of the funnel.
+type StepName string
+
+// Values lists all steps, in order.
+func (StepName) Values() []string {
+	return []string{"welcome", "repository", "policy", "model_key", "box", "tour"}
+}
+
 // Step is one step of the funnel.
 type Step struct {
 	_       struct{} `doc:"One of the first steps of an account."`
-	Step    string   `json:"step" enum:"welcome,repository,policy,model_key,box,tour" doc:"which step"`
+	Step    StepName `json:"step" doc:"which step"`
 	Done    bool     `json:"done" doc:"whether it is done"`
 	Witness string   `json:"witness" enum:"caller,platform" doc:"who sees that it is done"`
 }
@@ -31,7 +39,7 @@ type Step struct {
 // State tells how far an account has come.
 type State struct {
 	_     struct{} `doc:"How far an account has come."`
-	State string   `json:"state" enum:"welcome,repository,policy,model_key,box,tour,done" doc:"the first step that is not done; done after the last"`
+	State StepName `json:"state" or:"done" doc:"the first step that is not done; done after the last"`
 	Steps []Step   `json:"steps" doc:"all of them, in order"`
 }
 
@@ -59,6 +67,9 @@ func funnel(f facts, events []string) State {
 	return out
 }
 
+// RungState is whether a rung is reached.
+type RungState string
+
 // States of a rung.
 const (
 	rungDone    = "done"
@@ -66,16 +77,19 @@ const (
 	rungUnknown = "unknown"
 )
 
+// Values lists all states.
+func (RungState) Values() []string { return []string{rungDone, rungOpen, rungUnknown} }
+
 // NextStep is one rung of the ladder.
 type NextStep struct {
-	_            struct{} `doc:"One thing that a first scout needs." schema:"NextStep"`
-	Rung         string   `json:"rung" enum:"may_dispatch,capacity,repository,model_key,box_online" doc:"what it is"`
-	State        string   `json:"state" enum:"done,open,unknown" doc:"unknown: the credential may not see it"`
-	Fact         any      `json:"fact" example:"{\"keys\":1}" doc:"what decided; null when unknown. Of the boxes, serving are those that take the caller's work, and may_claim those of them that would claim it now or once they have a free slot; the reason is the hold that a task would carry, of the repository and the keys too"`
-	Title        string   `json:"title" example:"Add a model key" doc:"what is to be done, or was, in words"`
-	ClearedBy    string   `json:"cleared_by" example:"billing.key_add" doc:"the capability that clears the rung"`
-	Command      string   `json:"command" example:"yardmaster key add --provider anthropic" doc:"what does so at a command line; words in capitals are to be replaced"`
-	MissingScope *string  `json:"missing_scope" example:"null" doc:"the scope behind which the rung is; null unless it is unknown"`
+	_            struct{}  `doc:"One thing that a first scout needs." schema:"NextStep"`
+	Rung         string    `json:"rung" enum:"may_dispatch,capacity,repository,model_key,box_online" doc:"what it is"`
+	State        RungState `json:"state" doc:"unknown: the credential may not see it"`
+	Fact         any       `json:"fact" example:"{\"keys\":1}" doc:"what decided; null when unknown. Of the boxes, serving are those that take the caller's work, and may_claim those of them that would claim it now or once they have a free slot; the reason is the hold that a task would carry, of the repository and the keys too"`
+	Title        string    `json:"title" example:"Add a model key" doc:"what is to be done, or was, in words"`
+	ClearedBy    string    `json:"cleared_by" example:"billing.key_add" doc:"the capability that clears the rung"`
+	Command      string    `json:"command" example:"yardmaster key add --provider anthropic" doc:"what does so at a command line; words in capitals are to be replaced"`
+	MissingScope *string   `json:"missing_scope" example:"null" doc:"the scope behind which the rung is; null unless it is unknown"`
 }
 
 // NextSteps are all rungs, in order, for one credential.

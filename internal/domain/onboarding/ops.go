@@ -150,7 +150,7 @@ func (s *Service) advance(ctx context.Context, in advanceIn) (out State, err err
 		if out, err = s.read(tx); err != nil || n == 0 {
 			return err // n is 0 for an event that was reported before
 		}
-		return advancedEvent.Record(tx, event.Subject{ID: tx.Account}, advancedData{Event: in.Event, State: out.State})
+		return advancedEvent.Record(tx, event.Subject{ID: tx.Account}, advancedData{Event: in.Event, State: string(out.State)})
 	})
 	return out, err
 }

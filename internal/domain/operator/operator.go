@@ -16,6 +16,9 @@ import (
 	"yardmaster/internal/policy"
 )
 
+// Billing is how the capacity of an account is paid for.
+type Billing string
+
 // States of the payment for an account's capacity. The capacity is the seats of the
 // account and the grants to it or to an owner whose grants count in it. howPaid
 // computes the state.
@@ -24,6 +27,9 @@ const (
 	billingComped = "comped" // its capacity is granted, or it is a verified open-source project
 	billingPaused = "paused" // it has no capacity: none of its tasks run
 )
+
+// Values lists all states.
+func (Billing) Values() []string { return []string{billingPaying, billingComped, billingPaused} }
 
 // Overview counts the objects of the whole platform.
 type Overview struct {
@@ -66,7 +72,7 @@ type OrgSummary struct {
 	Seats     int64       `json:"seats" example:"2" doc:"AI developers of its own: paid for or given, or, on the tier self_hosted, come with the server"`
 	Members   int64       `json:"members" example:"5" doc:"how many people belong to it"`
 	FreeDevs  int64       `json:"free_devs" doc:"AI developers by active grants to the account, or to an owner who has no older account, on top of the seats"`
-	Billing   *string     `json:"billing" enum:"paying,comped,paused" example:"null" doc:"paused: neither seats nor free AI developers, so that nothing runs; comped: a verified open-source project, or what it has was given, whether or not the server's own seats (tier self_hosted) come with it; paying: seats of the tier free or team; null: seats of the server and nothing else"`
+	Billing   *Billing    `json:"billing" example:"null" doc:"paused: neither seats nor free AI developers, so that nothing runs; comped: a verified open-source project, or what it has was given, whether or not the server's own seats (tier self_hosted) come with it; paying: seats of the tier free or team; null: seats of the server and nothing else"`
 	CreatedAt time.Time   `json:"created_at" doc:"when it was made"`
 }
 

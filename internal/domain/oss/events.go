@@ -14,8 +14,8 @@ type (
 		ProjectURL string `json:"project_url" format:"uri" doc:"where the project can be seen"`
 	}
 	decidedData struct {
-		Decision string  `json:"decision" enum:"approve,reject" doc:"what became of the application"`
-		Note     *string `json:"note" doc:"the operator's note to the applicant; null: none"`
+		Decision Decision `json:"decision" doc:"what became of the application"`
+		Note     *string  `json:"note" doc:"the operator's note to the applicant; null: none"`
 	}
 )
 

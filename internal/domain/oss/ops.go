@@ -139,10 +139,10 @@ func (s *Service) list(ctx context.Context, in listIn) (op.Page[Application], er
 }
 
 type decideIn struct {
-	ID       string `json:"id" format:"uuid" doc:"id of the application"`
-	Decision string `json:"decision" enum:"approve,reject" doc:"what becomes of it"`
-	Note     string `json:"note,omitempty" maxLength:"2000" example:"Welcome!" doc:"shown to the applicant; a rejection needs one"`
-	Confirm  bool   `json:"confirm" doc:"must be true"`
+	ID       string   `json:"id" format:"uuid" doc:"id of the application"`
+	Decision Decision `json:"decision" doc:"what becomes of it"`
+	Note     string   `json:"note,omitempty" maxLength:"2000" example:"Welcome!" doc:"shown to the applicant; a rejection needs one"`
+	Confirm  bool     `json:"confirm" doc:"must be true"`
 }
 
 func (s *Service) decide(ctx context.Context, in decideIn) (out Application, err error) {

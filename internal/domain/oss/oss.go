@@ -12,12 +12,18 @@ import (
 	"yardmaster/internal/needs"
 )
 
+// State is the state of an application.
+type State string
+
 // States of an application as an open-source project.
 const (
 	Pending  = "pending"
 	Approved = "approved"
 	Rejected = "rejected"
 )
+
+// Values lists all states.
+func (State) Values() []string { return []string{Pending, Approved, Rejected} }
 
 // Application asks that an account be treated as an open-source project.
 type Application struct {
@@ -26,7 +32,7 @@ type Application struct {
 	AccountID  string     `json:"account_id" format:"uuid" doc:"the account that applied"`
 	ProjectURL string     `json:"project_url" db:"project_url" format:"uri" example:"https://example.com/acme/web" doc:"where the project can be seen"`
 	Statement  string     `json:"statement" example:"Apache-2.0; a website that ships with the product." doc:"its licence, and what it is for"`
-	State      string     `json:"state" enum:"pending,approved,rejected" doc:"pending: waits for an operator"`
+	State      State      `json:"state" doc:"pending: waits for an operator"`
 	Note       *string    `json:"note" example:"null" doc:"the operator's note to the applicant; null: none"`
 	AppliedBy  *string    `json:"applied_by" format:"uuid" doc:"user id; null: a machine token applied"`
 	CreatedAt  time.Time  `json:"created_at" doc:"when it was made"`
@@ -55,3 +61,9 @@ func New(n Needs) *Service {
 	needs.Whole(n)
 	return &Service{Needs: n}
 }
+
+// Decision is what an operator says to an application.
+type Decision string
+
+// Values lists both.
+func (Decision) Values() []string { return []string{"approve", "reject"} }

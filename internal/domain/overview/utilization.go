@@ -47,16 +47,16 @@ type Utilization struct {
 
 // BoxLoad is what a box does.
 type BoxLoad struct {
-	_        struct{} `doc:"What a box does now." schema:"BoxLoad"`
-	ID       string   `json:"id" format:"uuid" doc:"id of the box"`
-	Name     string   `json:"name" example:"build-3" doc:"its name"`
-	State    string   `json:"state" enum:"enrolled,draining,drained" doc:"as box.get has it"`
-	Presence string   `json:"presence" enum:"online,stale,offline" doc:"as box.get has it"`
-	Version  string   `json:"version" example:"1.4.0" doc:"of the program on it; empty before its first beat"`
-	Unfit    *string  `json:"unfit" example:"null" doc:"why it takes no work; null: nothing is wrong with it"`
-	Active   int64    `json:"active" example:"2" doc:"runs it holds"`
-	Slots    int64    `json:"slots" example:"4" doc:"runs it takes at once"`
-	DiskFree *int64   `json:"disk_free" example:"52000000000" doc:"bytes free on the disk it works on; null before its first beat"`
+	_        struct{}         `doc:"What a box does now." schema:"BoxLoad"`
+	ID       string           `json:"id" format:"uuid" doc:"id of the box"`
+	Name     string           `json:"name" example:"build-3" doc:"its name"`
+	State    measure.BoxState `json:"state" doc:"as box.get has it"`
+	Presence measure.Presence `json:"presence" doc:"as box.get has it"`
+	Version  string           `json:"version" example:"1.4.0" doc:"of the program on it; empty before its first beat"`
+	Unfit    *string          `json:"unfit" example:"null" doc:"why it takes no work; null: nothing is wrong with it"`
+	Active   int64            `json:"active" example:"2" doc:"runs it holds"`
+	Slots    int64            `json:"slots" example:"4" doc:"runs it takes at once"`
+	DiskFree *int64           `json:"disk_free" example:"52000000000" doc:"bytes free on the disk it works on; null before its first beat"`
 }
 
 // KeyHeat is how the keys of a provider are used.

@@ -19,12 +19,18 @@ const (
 	keep = 90 * 24 * time.Hour
 )
 
+// EventOutcome is what came of an event.
+type EventOutcome string
+
 // Outcomes of an event.
 const (
 	accepted = "accepted" // the customer is looked at
 	known    = "known"    // it has come before
 	ignored  = "ignored"  // it is about no customer of this server
 )
+
+// Values lists all outcomes.
+func (EventOutcome) Values() []string { return []string{accepted, known, ignored} }
 
 // Payload is the body of an event, as far as all have it.
 type Payload struct {
@@ -35,8 +41,8 @@ type Payload struct {
 
 // Receipt answers an event.
 type Receipt struct {
-	_    struct{} `doc:"What became of an event." schema:"StripeReceipt"`
-	Kind string   `json:"kind" enum:"accepted,known,ignored" example:"accepted" doc:"accepted: the customer will be looked at; known: the event has come before; ignored: it is about no customer of this server"`
+	_    struct{}     `doc:"What became of an event." schema:"StripeReceipt"`
+	Kind EventOutcome `json:"kind" example:"accepted" doc:"accepted: the customer will be looked at; known: the event has come before; ignored: it is about no customer of this server"`
 }
 
 var (
@@ -78,7 +84,7 @@ func (s *Service) receive(ctx context.Context, p *op.Pipeline, c *op.Call) op.An
 }
 
 // accept stores an event that has not come before, and has its customer looked at.
-func (s *Service) accept(tx *db.Tx, e stripe.Event) (kind string, err error) {
+func (s *Service) accept(tx *db.Tx, e stripe.Event) (kind EventOutcome, err error) {
 	account, ours := "", false
 	if e.Customer != "" {
 		if account, ours, err = accountOf.Maybe(tx, e.Customer); err != nil {

@@ -33,10 +33,13 @@ const (
 
 // Problem is one reason why a plan cannot be executed or filed.
 type Problem struct {
-	On     string `json:"on" enum:"slug,documents,scouts,code_host"`
+	On     Part   `json:"on"`
 	Name   string `json:"name" doc:"the document, or the number of the scout"`
 	Detail string `json:"detail"`
 }
+
+// Part is what a problem of a plan is about.
+type Part string
 
 const (
 	onSlug      = "slug"
@@ -44,6 +47,9 @@ const (
 	onScouts    = "scouts"
 	onCodeHost  = "code_host"
 )
+
+// Values lists all of them.
+func (Part) Values() []string { return []string{onSlug, onDocuments, onScouts, onCodeHost} }
 
 // directory is a plan directory that was read without a problem.
 type directory struct {

@@ -201,7 +201,7 @@ func refused(problems []Problem) *fault.Error {
 	e := fault.New(fault.Unprocessable, "plan-invalid", sentence(problems)).With("problems", problems)
 	e.Fields = map[string][]string{}
 	for _, p := range problems {
-		at := p.On
+		at := string(p.On)
 		if p.Name != "" {
 			at += "." + p.Name
 		}

@@ -24,6 +24,7 @@ import (
 	"yardmaster/internal/codehost/builtin"
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/domain/pull"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/queue"
@@ -92,7 +93,7 @@ func (f *fixture) Shown(tx *db.Tx, prIDs []string) (map[string]PR, error) {
 	briefs, err := record.Briefs(tx, prIDs)
 	out := map[string]PR{}
 	for prID, b := range briefs {
-		out[prID] = PR{ID: b.ID, Number: b.Number, Title: b.Title, URL: b.URL, State: b.State}
+		out[prID] = PR{ID: b.ID, Number: b.Number, Title: b.Title, URL: b.URL, State: measure.PullState(b.State)}
 	}
 	return out, err
 }

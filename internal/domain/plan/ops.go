@@ -202,7 +202,7 @@ func (s *Service) view(tx *db.Tx, rows []listRow) ([]Plan, error) {
 		}
 		out[i] = Plan{
 			PlanID: r.ID, ID: r.ID, Repo: names[r.RepoID], Repos: works[r.ID], Title: r.Title, Status: Status(r.Status), Bucket: r.Bucket,
-			Source: r.Source,
+			Source: Origin(r.Source),
 			Dir:    r.Dir, Revision: r.Revision, Merged: r.Merged, Total: r.Total, HeldCount: r.HeldCount, AskID: r.AskID, Note: r.Note,
 			CreatedBy: r.CreatedBy, RequestedBy: r.RequestedBy,
 			CreatedAt: r.CreatedAt, LastActivityAt: r.LastActivityAt,
@@ -330,7 +330,7 @@ func (s *Service) viewGroups(tx *db.Tx, planID string, n *net, groups []groupRow
 			}
 			names[g.RepoID] = r.FullName()
 		}
-		shown := Group{ID: g.ID, PlanID: planID, Repo: names[g.RepoID], Slug: g.Slug, Title: g.Title, Status: n.state(g),
+		shown := Group{ID: g.ID, PlanID: planID, Repo: names[g.RepoID], Slug: g.Slug, Title: g.Title, Status: GroupStatus(n.state(g)),
 			Files: g.Files.V, Upstream: viewEdges(n.up[g.ID]), Tasks: []Child{}}
 		for j := range n.tasks[g.ID] {
 			t := &n.tasks[g.ID][j]
@@ -353,7 +353,7 @@ func (s *Service) viewGroups(tx *db.Tx, planID string, n *net, groups []groupRow
 func viewEdges(edges []edgeRow) []Edge {
 	out := make([]Edge, 0, len(edges))
 	for _, e := range edges {
-		out = append(out, Edge{GroupID: e.UpstreamID, Kind: e.Kind})
+		out = append(out, Edge{GroupID: e.UpstreamID, Kind: EdgeKind(e.Kind)})
 	}
 	return out
 }

@@ -28,6 +28,7 @@ import (
 
 	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/domain/task"
 	"yardmaster/internal/needs"
 )
@@ -66,6 +67,9 @@ func (Bucket) Values() []string {
 	return []string{BucketHeld, BucketActive, BucketStalled, BucketDone, BucketCancelled}
 }
 
+// GroupStatus is the state of a group.
+type GroupStatus string
+
 // The states of a group besides held, running, done and failed, which have the
 // names of a plan's states.
 const (
@@ -75,12 +79,26 @@ const (
 	Superseded = "superseded" // replaced by other groups
 )
 
+// Values lists all states.
+func (GroupStatus) Values() []string {
+	return []string{Held, Waiting, Ready, Running, Done, Failed, Stopped, Superseded}
+}
+
+// EdgeKind is why a group goes before another.
+type EdgeKind string
+
 // The kinds of edges. An ordering-only edge keeps two groups in order although
 // the later one does not need the code of the earlier. It can be removed.
 const (
 	Code         = "code"
 	OrderingOnly = "ordering_only"
 )
+
+// Values lists all kinds.
+func (EdgeKind) Values() []string { return []string{Code, OrderingOnly} }
+
+// Origin is how a plan was made.
+type Origin string
 
 // The ways in which a plan is made.
 const (
@@ -89,6 +107,11 @@ const (
 	SourceStart   = "start"
 	SourceTriage  = "triage"
 )
+
+// Values lists all ways.
+func (Origin) Values() []string {
+	return []string{SourceExecute, SourceFile, SourceStart, SourceTriage}
+}
 
 // The limits of plans and documents, and the priority of their tasks.
 const (
@@ -110,7 +133,7 @@ type Plan struct {
 	Title          string    `json:"title" doc:"of its first group"`
 	Status         Status    `json:"status" example:"running" doc:"drafting: a scout is at work and there are no groups yet; held: waits for plan.approve; failed: nothing of it goes on and not all of it merged"`
 	Bucket         Bucket    `json:"bucket" example:"active" doc:"what lists count it under; stalled needs a person"`
-	Source         string    `json:"source" enum:"execute,file,start,triage" doc:"the way it came about: plan.execute, plan.file, plan.start, or triage of an ask"`
+	Source         Origin    `json:"source" doc:"the way it came about: plan.execute, plan.file, plan.start, or triage of an ask"`
 	Dir            *string   `json:"dir" example:"plans/new-footer" doc:"where its documents are committed; null without documents"`
 	Revision       int64     `json:"revision" doc:"which reading of the directory it is, from 1"`
 	Merged         int64     `json:"merged" doc:"groups that are done"`
@@ -137,16 +160,16 @@ type Detail struct {
 
 // Group is one unit of a plan: one pull request.
 type Group struct {
-	_        struct{} `doc:"One unit of a plan: one pull request."`
-	ID       string   `json:"id" format:"uuid" doc:"id of the group"`
-	PlanID   string   `json:"plan_id" format:"uuid" doc:"the plan it is of"`
-	Repo     string   `json:"repo" doc:"owner/name of where it works"`
-	Slug     string   `json:"slug" example:"fix-footer" doc:"its name within the plan"`
-	Title    string   `json:"title" doc:"one line"`
-	Status   string   `json:"status" enum:"held,waiting,ready,running,done,failed,stopped,superseded" example:"running" doc:"waiting: for groups before it; ready: its task is in the queue; stopped: cancelled; superseded: other groups took its place"`
-	Files    []string `json:"files" example:"[\"web/footer.html\"]" doc:"paths that it is expected to touch"`
-	Upstream []Edge   `json:"upstream" example:"[]" doc:"the groups that must be done before it starts"`
-	Tasks    []Child  `json:"tasks" doc:"the task that does it, and those that took its place before; empty while it is held"`
+	_        struct{}    `doc:"One unit of a plan: one pull request."`
+	ID       string      `json:"id" format:"uuid" doc:"id of the group"`
+	PlanID   string      `json:"plan_id" format:"uuid" doc:"the plan it is of"`
+	Repo     string      `json:"repo" doc:"owner/name of where it works"`
+	Slug     string      `json:"slug" example:"fix-footer" doc:"its name within the plan"`
+	Title    string      `json:"title" doc:"one line"`
+	Status   GroupStatus `json:"status" example:"running" doc:"waiting: for groups before it; ready: its task is in the queue; stopped: cancelled; superseded: other groups took its place"`
+	Files    []string    `json:"files" example:"[\"web/footer.html\"]" doc:"paths that it is expected to touch"`
+	Upstream []Edge      `json:"upstream" example:"[]" doc:"the groups that must be done before it starts"`
+	Tasks    []Child     `json:"tasks" doc:"the task that does it, and those that took its place before; empty while it is held"`
 }
 
 // GroupDetail is a group with the text that its task gets.
@@ -160,7 +183,7 @@ type GroupDetail struct {
 type Edge struct {
 	_       struct{} `doc:"A group that another one waits for."`
 	GroupID string   `json:"group_id" format:"uuid" doc:"the group that must be done first"`
-	Kind    string   `json:"kind" enum:"code,ordering_only" doc:"code: the later one builds on its code; ordering_only: merely an order, which plan.unlink can remove"`
+	Kind    EdgeKind `json:"kind" doc:"code: the later one builds on its code; ordering_only: merely an order, which plan.unlink can remove"`
 }
 
 // Child is a task of a plan.
@@ -176,12 +199,12 @@ type Child struct {
 
 // PR is the pull request of a task.
 type PR struct {
-	_      struct{} `doc:"The pull request of a task."`
-	ID     string   `json:"id" format:"uuid" doc:"id of the pull request"`
-	Number int64    `json:"number" example:"42" doc:"its number in the repository"`
-	Title  string   `json:"title" doc:"one line"`
-	URL    string   `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"its address, for people"`
-	State  string   `json:"state" enum:"opening,open,merged,closed" example:"open" doc:"whether it is still open; opening: its host is yet to open it"`
+	_      struct{}          `doc:"The pull request of a task."`
+	ID     string            `json:"id" format:"uuid" doc:"id of the pull request"`
+	Number int64             `json:"number" example:"42" doc:"its number in the repository"`
+	Title  string            `json:"title" doc:"one line"`
+	URL    string            `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"its address, for people"`
+	State  measure.PullState `json:"state" example:"open" doc:"whether it is still open; opening: its host is yet to open it"`
 }
 
 // Survey is the report of a scout and the lists in it.

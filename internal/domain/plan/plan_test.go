@@ -23,7 +23,7 @@ func TestAPlanFollowsItsTasks(t *testing.T) {
 			p := f.plan(id)
 			var got []string
 			for _, g := range p.Groups {
-				got = append(got, g.Status)
+				got = append(got, string(g.Status))
 			}
 			if p.Status != status || p.Bucket != bucket || p.Merged != merged || p.HeldCount != held || p.Total != 3 ||
 				!slices.Equal(got, groups) {

@@ -39,10 +39,10 @@ type Provenance struct {
 
 // Copy is a place where a statement is kept as well.
 type Copy struct {
-	_     struct{} `doc:"A place where a signed statement is kept as well." schema:"ProvenanceCopy"`
-	State string   `json:"state" enum:"due,stored,written,none" example:"written" doc:"stored: the artifact; written: the note; none: there will be none"`
-	ID    *string  `json:"id" format:"uuid" example:"null" doc:"of the artifact; null: there is none"`
-	Why   *string  `json:"why" example:"null" doc:"why there is none; null if there is, or may be"`
+	_     struct{}  `doc:"A place where a signed statement is kept as well." schema:"ProvenanceCopy"`
+	State NoteState `json:"state" example:"written" doc:"stored: the artifact; written: the note; none: there will be none"`
+	ID    *string   `json:"id" format:"uuid" example:"null" doc:"of the artifact; null: there is none"`
+	Why   *string   `json:"why" example:"null" doc:"why there is none; null if there is, or may be"`
 }
 
 type idIn struct {
@@ -71,8 +71,8 @@ func (s *Service) get(ctx context.Context, in idIn) (out Provenance, err error) 
 func (s *Service) wire(account, prID string, r row, ok bool) Provenance {
 	out := Provenance{
 		PRID: prID, State: "none", PublicKey: r.PublicKey, SignedAt: r.SignedAt,
-		Artifact: Copy{State: r.Artifact, ID: r.ArtifactID, Why: db.NullText(r.ArtifactWhy)},
-		Note:     Copy{State: r.Note, Why: db.NullText(r.NoteWhy)},
+		Artifact: Copy{State: NoteState(r.Artifact), ID: r.ArtifactID, Why: db.NullText(r.ArtifactWhy)},
+		Note:     Copy{State: NoteState(r.Note), Why: db.NullText(r.NoteWhy)},
 	}
 	if out.PublicKey == "" {
 		out.PublicKey = attestation.PublicKey(s.signer(account))

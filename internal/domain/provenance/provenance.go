@@ -25,6 +25,9 @@ import (
 // Notes is the name of the notes of git: refs/notes/yardmaster.
 const Notes = "yardmaster"
 
+// NoteState is how far the note of a merge is.
+type NoteState string
+
 // States of the artifact and of the note.
 const (
 	stateDue     = "due"
@@ -32,6 +35,9 @@ const (
 	stateWritten = "written"
 	stateNone    = "none"
 )
+
+// Values lists all states.
+func (NoteState) Values() []string { return []string{stateDue, stateStored, stateWritten, stateNone} }
 
 // mediaType is that of an envelope, as the description of DSSE has it.
 const mediaType = "application/vnd.dsse.envelope.v1+json"

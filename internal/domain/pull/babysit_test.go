@@ -22,7 +22,7 @@ func (y *yard) ended(prID string, cancelled bool) {
 
 func (y *yard) wantBabysit(prID, state string, ci, conflict int64) {
 	y.t.Helper()
-	if got := y.pr(prID).Babysit; got.State != state || got.CIRoundsUsed != ci || got.ConflictRoundsUsed != conflict {
+	if got := y.pr(prID).Babysit; string(got.State) != state || got.CIRoundsUsed != ci || got.ConflictRoundsUsed != conflict {
 		y.t.Errorf("babysit is %+v, want %s after %d and %d rounds", got, state, ci, conflict)
 	}
 }

@@ -37,16 +37,16 @@ type Diff struct {
 
 // FileChange is one file that a pull request changes.
 type FileChange struct {
-	_         struct{} `doc:"One file that a pull request changes." schema:"FileChange"`
-	Path      string   `json:"path" doc:"bytes that are no text are quoted"`
-	Was       *string  `json:"was" example:"null" doc:"its path before it was renamed; null if it was not"`
-	Kind      string   `json:"kind" enum:"added,modified,deleted,renamed,type_changed" doc:"renamed may be modified, too; type_changed: a file became a link, or the other way about"`
-	Type      string   `json:"type" enum:"file,executable,link,submodule" doc:"what it is, or was before it was deleted; the one line of a link is where it leads, that of a submodule names a commit"`
-	WasType   *string  `json:"was_type" example:"null" doc:"what it was before; null if the same"`
-	Binary    bool     `json:"binary" doc:"it has no lines"`
-	Additions int      `json:"additions" doc:"lines"`
-	Deletions int      `json:"deletions" doc:"lines"`
-	Generated bool     `json:"generated" doc:"its name says that a program has written it: a lock file, a bundle, code from a description, or a file below a folder of vendored code. It is a hint for what to show folded, and no statement about the content"`
+	_         struct{}            `doc:"One file that a pull request changes." schema:"FileChange"`
+	Path      string              `json:"path" doc:"bytes that are no text are quoted"`
+	Was       *string             `json:"was" example:"null" doc:"its path before it was renamed; null if it was not"`
+	Kind      codehost.ChangeKind `json:"kind" doc:"renamed may be modified, too; type_changed: a file became a link, or the other way about"`
+	Type      codehost.FileType   `json:"type" doc:"what it is, or was before it was deleted; the one line of a link is where it leads, that of a submodule names a commit"`
+	WasType   *string             `json:"was_type" example:"null" doc:"what it was before; null if the same"`
+	Binary    bool                `json:"binary" doc:"it has no lines"`
+	Additions int                 `json:"additions" doc:"lines"`
+	Deletions int                 `json:"deletions" doc:"lines"`
+	Generated bool                `json:"generated" doc:"its name says that a program has written it: a lock file, a bundle, code from a description, or a file below a folder of vendored code. It is a hint for what to show folded, and no statement about the content"`
 }
 
 // FileDiff holds the changed lines of one file, with three lines around each change.
@@ -160,7 +160,7 @@ func (s *Service) changes(ctx context.Context, r codehost.Repo, pr *record.Pull,
 }
 
 func change(f codehost.FileChange) FileChange {
-	out := FileChange{Path: codehost.Legible(f.Path), Kind: f.Kind, Type: f.Type, Binary: f.Binary,
+	out := FileChange{Path: codehost.Legible(f.Path), Kind: codehost.ChangeKind(f.Kind), Type: codehost.FileType(f.Type), Binary: f.Binary,
 		Additions: f.Additions, Deletions: f.Deletions, Generated: generated(f.Path)}
 	if f.WasType != "" {
 		out.WasType = &f.WasType
@@ -204,11 +204,11 @@ func generated(path string) bool {
 func (f FileChange) About() string {
 	switch {
 	case f.WasType != nil:
-		return *f.WasType + " → " + f.Type
+		return *f.WasType + " → " + string(f.Type)
 	case f.Type == codehost.Plain:
 		return ""
 	}
-	return f.Type
+	return string(f.Type)
 }
 
 func fileDiff(f *codehost.File) *FileDiff {

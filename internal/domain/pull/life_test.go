@@ -21,7 +21,7 @@ func (y *yard) abandon(prID, task string) {
 
 func (y *yard) wantState(prID, want string) (pr Request) {
 	y.t.Helper()
-	if pr = y.pr(prID); pr.State != want {
+	if pr = y.pr(prID); string(pr.State) != want {
 		y.t.Errorf("the pull request is %s, want %s", pr.State, want)
 	}
 	return pr
@@ -31,7 +31,7 @@ func (y *yard) wantNeed(prID, why, capability string) {
 	y.t.Helper()
 	switch n := y.pr(prID).NeedsPerson; {
 	case n == nil && why == "":
-	case n == nil || n.Why != why || n.Since.IsZero(), (n.Capability == nil) != (capability == ""),
+	case n == nil || string(n.Why) != why || n.Since.IsZero(), (n.Capability == nil) != (capability == ""),
 		n.Capability != nil && *n.Capability != capability:
 		y.t.Errorf("it needs %+v, want %s with %s", n, why, capability)
 	}

@@ -110,7 +110,7 @@ func TestNothingWaitsUnsaid(t *testing.T) {
 						var d Decision
 						y.call(200, "POST", "/v1/prs/"+pr+"/"+way, body, &d)
 						if want := map[string]string{"ask-again": record.ActionPending,
-							"merge": record.ActionApproved}[way]; d.Action.State != want ||
+							"merge": record.ActionApproved}[way]; string(d.Action.State) != want ||
 							d.Action.HeadSHA != sha {
 							t.Errorf("%+v", d)
 						}

@@ -6,6 +6,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/domain/pull/record"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/fault"
@@ -111,7 +112,8 @@ func reviewState(state string, holding int64) ReviewState {
 
 func (s *Service) wire(r record.Pull, pending map[string]record.Action, places map[string]record.QueuePlace) Request {
 	out := Request{
-		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: max(r.Number, 0), Title: r.Title, URL: r.Address(s.BaseURL), State: r.State,
+		ID: r.ID, Repo: r.Owner + "/" + r.Name, Number: max(r.Number, 0), Title: r.Title, URL: r.Address(s.BaseURL),
+		State: measure.PullState(r.State),
 		Draft: r.Draft, Fork: r.Fork, Labels: r.Labels.V,
 		HeadRef: r.HeadRef, BaseRef: r.BaseRef, HeadSHA: r.HeadSHA, BaseSHA: r.BaseSHA, MergeSHA: r.MergeSHA,
 		Mergeable: r.Mergeable, Checks: record.CheckResult(r.Checks), TaskID: r.TaskID, AuthorKind: r.AuthorKind,
@@ -125,7 +127,7 @@ func (s *Service) wire(r record.Pull, pending map[string]record.Action, places m
 	}
 	out.Otherwise = db.NullText(r.Otherwise)
 	if r.ClosedWhy != "" {
-		out.ClosedWhy = &r.ClosedWhy
+		out.ClosedWhy = (*record.Closing)(&r.ClosedWhy)
 	}
 	if n, ok := r.Need(pending[r.ID].ID); ok {
 		out.NeedsPerson = &n

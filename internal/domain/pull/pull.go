@@ -28,6 +28,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/due"
 	"yardmaster/internal/domain/intent"
+	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/domain/pull/babysit"
 	"yardmaster/internal/domain/pull/facts"
 	"yardmaster/internal/domain/pull/merge"
@@ -48,7 +49,7 @@ type Request struct {
 	Number        int64                 `json:"number" example:"42" doc:"its number in the repository; 0 while its host is yet to open it"`
 	Title         string                `json:"title" doc:"its title, at first that of its task"`
 	URL           string                `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of its page, for people: at its host, or here if its host keeps no pull requests"`
-	State         string                `json:"state" enum:"opening,open,merged,closed" example:"open" doc:"opening: its host is yet to open it"`
+	State         measure.PullState     `json:"state" example:"open" doc:"opening: its host is yet to open it"`
 	Draft         bool                  `json:"draft" doc:"a draft is neither reviewed nor asked about"`
 	Fork          bool                  `json:"fork" doc:"its branch is in another repository, where agents never push"`
 	Author        *string               `json:"author" example:"null" doc:"login at its host of who opened it; null at a host that keeps no pull requests"`
@@ -77,7 +78,7 @@ type Request struct {
 	MergedBy      *string               `json:"merged_by" example:"null" doc:"who decided the merge: user:<id>, policy when nobody had to be asked, or who pushed a merge made by hand; null until it is merged"`
 	ClosedAt      *time.Time            `json:"closed_at" example:"null" doc:"when it was closed without a merge; null if it was not"`
 	ClosedBy      *string               `json:"closed_by" example:"null" doc:"who cancelled its task, or pushed; null unless it is closed"`
-	ClosedWhy     *string               `json:"closed_why" example:"null" enum:"cancelled,branch_deleted,nothing_left,closed_at_host,refused_by_host,asked" doc:"cancelled: its task was; branch_deleted: by a push; nothing_left: a push left nothing on the branch that the base does not have; closed_at_host: somebody closed it there; refused_by_host: its host did not open it; asked: an agent asked for it, and a person said yes; null unless it is closed"`
+	ClosedWhy     *record.Closing       `json:"closed_why" example:"null" doc:"cancelled: its task was; branch_deleted: by a push; nothing_left: a push left nothing on the branch that the base does not have; closed_at_host: somebody closed it there; refused_by_host: its host did not open it; asked: an agent asked for it, and a person said yes; null unless it is closed"`
 
 	LeftOut []protocol.LeftOut `json:"left_out" doc:"what agents made and the pull request does not have"`
 }
@@ -113,7 +114,7 @@ type Tasks interface {
 type People interface {
 	merge.People
 	babysit.People
-	// At names the user of tx.Account who somebody at a host is.
+	// At finds the user of tx.Account to whom an account at a host belongs.
 	At(tx *db.Tx, host string, who codehost.User) (Known, error)
 }
 

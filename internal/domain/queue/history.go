@@ -7,6 +7,7 @@ import (
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/measure"
+	"yardmaster/internal/domain/task"
 	"yardmaster/internal/money"
 )
 
@@ -24,7 +25,7 @@ type Try struct {
 	RunID         string           `json:"run_id" format:"uuid" doc:"the run"`
 	TaskID        string           `json:"task_id" format:"uuid" doc:"its task"`
 	Repo          string           `json:"repo" doc:"owner/name"`
-	Kind          string           `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci" doc:"kind of the task"`
+	Kind          task.Kind        `json:"kind" doc:"kind of the task"`
 	Template      string           `json:"template" example:"default" doc:"of the task; empty for a check"`
 	Priority      int64            `json:"priority" example:"50" doc:"of the task"`
 	CreatedAt     time.Time        `json:"created_at" doc:"when the task was made"`
@@ -83,9 +84,13 @@ func Tries(tx *db.Tx, since time.Time, most int) (all []Try, whole bool, err err
 
 func shown(t measure.Try) Try {
 	return Try{
-		RunID: t.RunID, TaskID: t.TaskID, Repo: t.Repo, Kind: t.Kind, Template: t.Template, Priority: t.Priority, CreatedAt: t.CreatedAt,
-		ReadyAt: t.ReadyAt(), ClaimedAt: t.ClaimedAt, EndedAt: t.EndedAt, Outcome: (*measure.Outcome)(t.Outcome),
+		RunID: t.RunID, TaskID: t.TaskID, Repo: t.Repo, Kind: task.Kind(t.Kind), Template: t.Template, Priority: t.Priority,
+		CreatedAt: t.CreatedAt,
+		ReadyAt:   t.ReadyAt(), ClaimedAt: t.ClaimedAt, EndedAt: t.EndedAt, Outcome: (*measure.Outcome)(t.Outcome),
 		CostUSD:       money.DollarsOrNone(t.CostMicros),
 		UnpricedCalls: t.Unpriced, MergeMode: db.NullText(t.MergeMode()), Merged: t.Merged, Asked: t.Asked, Protected: t.Protected,
 	}
 }
+
+// TaskKind is the kind of a task in a record.
+type TaskKind = task.Kind

@@ -8,8 +8,8 @@ import (
 	"yardmaster/internal/domain/task"
 )
 
-// Fleet is whether there is a box that would claim a task of somebody's, and
-// which come how close.
+// Fleet counts the boxes that could claim a task of a person, by how much of what
+// a claim asks for they have.
 type Fleet struct {
 	Serving  int    // boxes that take that person's work in the account
 	Online   int    // of those

@@ -26,12 +26,12 @@ type Quota struct {
 
 // Thing is one thing that an account has a limit of.
 type Thing struct {
-	_    struct{} `doc:"One thing that an account has a limit of." schema:"AccountQuotaThing"`
-	Name string   `json:"name" enum:"git_bytes,object_bytes,record_bytes,records,repos,tokens,person_tokens,boxes,writes_per_minute" example:"git_bytes" doc:"git_bytes: of the repositories that the built-in host has; object_bytes: logs, artifacts and objects of Git LFS; record_bytes and records: texts and rows in the database; repos: of the built-in host; tokens: live personal access tokens; person_tokens: those of one person; boxes: enrolled and not revoked; writes_per_minute: by all credentials together"`
-	Used *int64   `json:"used" example:"104857600" doc:"how much of it the account has; null: it is counted by person, or by the minute"`
-	Most *int64   `json:"most" example:"2147483648" doc:"how much it may have; null: as much as it likes"`
-	Set  bool     `json:"set" example:"false" doc:"whether an operator set that; false: it is the tier's"`
-	Full bool     `json:"full" example:"false" doc:"whether one more is refused"`
+	_    struct{}  `doc:"One thing that an account has a limit of." schema:"AccountQuotaThing"`
+	Name ThingName `json:"name" example:"git_bytes" doc:"git_bytes: of the repositories that the built-in host has; object_bytes: logs, artifacts and objects of Git LFS; record_bytes and records: texts and rows in the database; repos: of the built-in host; tokens: live personal access tokens; person_tokens: those of one person; boxes: enrolled and not revoked; writes_per_minute: by all credentials together"`
+	Used *int64    `json:"used" example:"104857600" doc:"how much of it the account has; null: it is counted by person, or by the minute"`
+	Most *int64    `json:"most" example:"2147483648" doc:"how much it may have; null: as much as it likes"`
+	Set  bool      `json:"set" example:"false" doc:"whether an operator set that; false: it is the tier's"`
+	Full bool      `json:"full" example:"false" doc:"whether one more is refused"`
 }
 
 // Settings are what operators have set of an account's quotas.
@@ -97,7 +97,7 @@ func quota(tx *db.Tx, account string) (out Quota, err error) {
 	}
 	out = Quota{AccountID: account, Tier: row.Tier, MeasuredAt: row.MeasuredAt, Things: []Thing{}}
 	for _, l := range row.levels() {
-		t := Thing{Name: l.thing, Set: l.set}
+		t := Thing{Name: ThingName(l.thing), Set: l.set}
 		if l.most != None {
 			t.Most = &l.most
 		}

@@ -21,6 +21,9 @@ import (
 	"yardmaster/internal/needs"
 )
 
+// ThingName is what an account has a limit of.
+type ThingName string
+
 // Things that an account has a limit of.
 const (
 	GitBytes     = "git_bytes"
@@ -33,6 +36,11 @@ const (
 	Boxes        = "boxes"
 	Writes       = "writes_per_minute"
 )
+
+// Values lists all things.
+func (ThingName) Values() []string {
+	return []string{GitBytes, ObjectBytes, RecordBytes, Records, Repos, Tokens, PersonTokens, Boxes, Writes}
+}
 
 // names are the things in the order in which people see them, and what a sentence calls
 // them.

@@ -26,9 +26,9 @@ type (
 		Host string `json:"host" doc:"the code host that has it"`
 	}
 	goneData struct {
-		Repo string `json:"repo" doc:"owner/name"`
-		Host string `json:"host" doc:"the code host that has it"`
-		Why  string `json:"why" enum:"removed,suspended,deleted,archived,moved" doc:"removed: the installation, or the repository from it; suspended: the installation; moved: to an owner with another account"`
+		Repo string     `json:"repo" doc:"owner/name"`
+		Host string     `json:"host" doc:"the code host that has it"`
+		Why  LossReason `json:"why" doc:"removed: the installation, or the repository from it; suspended: the installation; moved: to an owner with another account"`
 	}
 	movedData struct {
 		From string `json:"from" doc:"owner/name before"`

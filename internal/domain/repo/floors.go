@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"yardmaster/internal/protocol"
 )
 
 // Floors are what an account holds all of its repositories to, whatever their
@@ -66,13 +68,13 @@ func (f Floors) check() map[string][]string {
 // more.
 func (f Floors) Clamp(p Policy) (Policy, []Clamp) {
 	out := []Clamp{}
-	if f.Isolation != nil && isolationRank(p.Agent.Isolation) < isolationRank(*f.Isolation) {
-		out = append(out, Clamp{Field: "agent.isolation", Asked: p.Agent.Isolation, Given: *f.Isolation, Floor: "isolation"})
-		p.Agent.Isolation = *f.Isolation
+	if f.Isolation != nil && isolationRank(string(p.Agent.Isolation)) < isolationRank(*f.Isolation) {
+		out = append(out, Clamp{Field: "agent.isolation", Asked: string(p.Agent.Isolation), Given: *f.Isolation, Floor: "isolation"})
+		p.Agent.Isolation = protocol.LeastIsolation(*f.Isolation)
 	}
-	if f.MergeMode != nil && slices.Index(mergeModes, p.Merge.Mode) > slices.Index(mergeModes, *f.MergeMode) {
-		out = append(out, Clamp{Field: "merge.mode", Asked: p.Merge.Mode, Given: *f.MergeMode, Floor: "merge_mode"})
-		p.Merge.Mode = *f.MergeMode
+	if f.MergeMode != nil && leniency(p.Merge.Mode) > leniency(Leave(*f.MergeMode)) {
+		out = append(out, Clamp{Field: "merge.mode", Asked: string(p.Merge.Mode), Given: *f.MergeMode, Floor: "merge_mode"})
+		p.Merge.Mode = Leave(*f.MergeMode)
 	}
 	cap := func(field, floor string, asked **float64, most *float64) {
 		if most != nil && (*asked == nil || **asked > *most) {

@@ -239,9 +239,9 @@ func TestFirstPushAtASecondHost(t *testing.T) {
 			t.Errorf("told of %q, %v", p.pushed, err)
 		}
 		p.write("acme", func(tx *db.Tx) error {
-			for host, want := range map[string]string{codehost.BuiltIn: DefaultPolicy().Merge.Mode, "second": "auto"} {
+			for host, want := range map[string]string{codehost.BuiltIn: string(DefaultPolicy().Merge.Mode), "second": "auto"} {
 				r, ok, err := byPlace.Maybe(tx, host, "acme", "web")
-				if err != nil || !ok || r.ref().Policy.Merge.Mode != want || r.Enabled != (host == codehost.BuiltIn) {
+				if err != nil || !ok || string(r.ref().Policy.Merge.Mode) != want || r.Enabled != (host == codehost.BuiltIn) {
 					t.Errorf("at %s: %+v, %v, %v", host, r, ok, err)
 				}
 			}

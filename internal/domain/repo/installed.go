@@ -9,6 +9,9 @@ import (
 	"yardmaster/internal/event"
 )
 
+// LossReason is why the server lost its access to a repository.
+type LossReason string
+
 // Reasons why the server lost its access to a repository.
 const (
 	LostRemoved   = "removed"
@@ -17,6 +20,11 @@ const (
 	LostArchived  = "archived"
 	LostMoved     = "moved"
 )
+
+// Values lists all reasons.
+func (LossReason) Values() []string {
+	return []string{LostRemoved, LostSuspended, LostDeleted, LostArchived, LostMoved}
+}
 
 // Made is sent, with its host, in the transaction that adds a repository to tx.Account. An
 // error undoes it.
@@ -210,7 +218,8 @@ func lose(tx *db.Tx, r row, why string) error {
 	if err := Lost.Send(tx, now); err != nil {
 		return err
 	}
-	return GoneEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.ID}, goneData{Repo: r.Owner + "/" + r.Name, Host: r.Host, Why: why})
+	return GoneEvent.Record(tx, event.Subject{ID: r.ID, RepoID: r.ID},
+		goneData{Repo: r.Owner + "/" + r.Name, Host: r.Host, Why: LossReason(why)})
 }
 
 // regain records that the server has access to a repository again, which is enabled

@@ -18,6 +18,7 @@ import (
 
 	"yardmaster/internal/api/op"
 	"yardmaster/internal/lazy"
+	"yardmaster/internal/protocol"
 )
 
 // PolicyPath is where a repository keeps its policy file.
@@ -70,9 +71,9 @@ type Policy struct {
 
 // AgentPolicy says how agents run.
 type AgentPolicy struct {
-	_         struct{} `doc:"How agents run." schema:"AgentPolicy"`
-	Template  string   `json:"template" yaml:"template" example:"default" doc:"agent template of tasks that name none"`                                                          // used when a task names none
-	Isolation string   `json:"isolation" yaml:"isolation" enum:"none,best,landlock,bubblewrap" example:"best" doc:"the least that a box must offer; best is any level but none"` // the least a box must offer: none, best (any but none), landlock or bubblewrap
+	_         struct{}                `doc:"How agents run." schema:"AgentPolicy"`
+	Template  string                  `json:"template" yaml:"template" example:"default" doc:"agent template of tasks that name none"`                     // used when a task names none
+	Isolation protocol.LeastIsolation `json:"isolation" yaml:"isolation" example:"best" doc:"the least that a box must offer; best is any level but none"` // the least a box must offer: none, best (any but none), landlock or bubblewrap
 }
 
 // CheckPolicy is the repository's own test command, run on a box for each new
@@ -85,11 +86,17 @@ type CheckPolicy struct {
 	Missing string `json:"missing_after" yaml:"missing_after" example:"1h" doc:"how long a check that the code host requires may take until it first reports, as a duration; then a person is asked"`
 }
 
+// Leave is whether agents do a thing by themselves, ask a person first, or never do it.
+type Leave string
+
+// Values lists all of them.
+func (Leave) Values() []string { return []string{"ask", "auto", "never"} }
+
 // MergePolicy says what happens to a pull request whose checks passed.
 type MergePolicy struct {
 	_            struct{} `doc:"What happens to a pull request whose checks passed." schema:"MergePolicy"`
-	Mode         string   `json:"mode" yaml:"mode" enum:"ask,auto,never" doc:"ask: a person approves the head first; auto: it is merged; never: it is left to people"` // ask: a person approves the head; auto: merge; never
-	Method       string   `json:"method" yaml:"method" enum:"merge,squash" doc:"how it is merged"`                                                                     // merge or squash
+	Mode         Leave    `json:"mode" yaml:"mode" doc:"ask: a person approves the head first; auto: it is merged; never: it is left to people"` // ask: a person approves the head; auto: merge; never
+	Method       string   `json:"method" yaml:"method" enum:"merge,squash" doc:"how it is merged"`                                               // merge or squash
 	DeleteBranch bool     `json:"delete_branch" yaml:"delete_branch" doc:"whether the branch goes once it is merged"`
 	Queue        string   `json:"queue" yaml:"queue" enum:"off,batch" doc:"batch: approved heads are checked together with what the base has become, and merged in order; off: each is merged at once. A merge queue of the code host goes before"`
 	Batch        int      `json:"batch" yaml:"batch" example:"5" doc:"how many heads are checked together at most, 1 to 20"`
@@ -103,7 +110,7 @@ type PullPolicy struct {
 	_     struct{} `doc:"Which pull requests of people are looked after as those of agents are." schema:"PullPolicy"`
 	Watch string   `json:"watch" yaml:"watch" enum:"none,labelled,all" doc:"labelled: those with the label; all: those of people, and those with the label"`
 	Label string   `json:"label" yaml:"label" example:"yardmaster" doc:"the label that has one watched"`
-	Push  string   `json:"push" yaml:"push" enum:"ask,auto,never" doc:"what agents do with their work for a branch of a person: ask before they push it, push it, or never"`
+	Push  Leave    `json:"push" yaml:"push" doc:"what agents do with their work for a branch of a person: ask before they push it, push it, or never"`
 }
 
 // Watches tells whether a pull request that the server did not open is looked after.
@@ -163,10 +170,10 @@ type BudgetPolicy struct {
 // MCPServer is a server of the Model Context Protocol. Agents reach it through
 // the box, which adds the token.
 type MCPServer struct {
-	_         struct{} `doc:"A server of the Model Context Protocol. Agents reach it through the box, which adds the token." schema:"MCPServer"`
-	URL       string   `json:"url" yaml:"url" format:"uri" example:"https://mcp.example.com/v1" doc:"an https address"`                     // https
-	Transport string   `json:"transport" yaml:"transport" enum:"http,sse" doc:"how it is spoken to"`                                        // http or sse
-	TokenRef  string   `json:"token_ref" yaml:"token_ref" example:"MCP_TOKEN" doc:"name of the secret of the account that holds the token"` // name of the secret that holds the token
+	_         struct{}           `doc:"A server of the Model Context Protocol. Agents reach it through the box, which adds the token." schema:"MCPServer"`
+	URL       string             `json:"url" yaml:"url" format:"uri" example:"https://mcp.example.com/v1" doc:"an https address"`                     // https
+	Transport protocol.Transport `json:"transport" yaml:"transport" doc:"how it is spoken to"`                                                        // http or sse
+	TokenRef  string             `json:"token_ref" yaml:"token_ref" example:"MCP_TOKEN" doc:"name of the secret of the account that holds the token"` // name of the secret that holds the token
 }
 
 const maxMCPServers = 20

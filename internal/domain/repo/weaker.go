@@ -46,7 +46,7 @@ var judges = map[string]judge{
 	"agent.template": changed("agent.template", "the template decides which agent works, with which model",
 		func(p Policy) string { return p.Agent.Template }),
 	"agent.isolation": lower("agent.isolation", "agents are held less", func(p Policy) (string, int) {
-		return p.Agent.Isolation, -isolationRank(p.Agent.Isolation)
+		return string(p.Agent.Isolation), -isolationRank(string(p.Agent.Isolation))
 	}),
 	"checks.command": func(was, would Policy) []Weakening {
 		if was.Checks.Command == "" {
@@ -59,7 +59,7 @@ var judges = map[string]judge{
 		return p.CheckTimeout().String(), int(p.CheckTimeout().Seconds())
 	}),
 	"merge.mode": lower("merge.mode", "less is asked before a merge", func(p Policy) (string, int) {
-		return p.Merge.Mode, slices.Index(mergeModes, p.Merge.Mode)
+		return string(p.Merge.Mode), leniency(p.Merge.Mode)
 	}),
 	"merge.queue": lower("merge.queue", "heads are merged unchecked with what the base has become", func(p Policy) (string, int) {
 		return p.Merge.Queue, slices.Index([]string{"batch", "off"}, p.Merge.Queue)
@@ -85,7 +85,7 @@ var judges = map[string]judge{
 		return p.Pulls.Watch, slices.Index([]string{"none", "labelled", "all"}, p.Pulls.Watch)
 	}),
 	"pulls.push": lower("pulls.push", "agents push to branches of people unasked", func(p Policy) (string, int) {
-		return p.Pulls.Push, slices.Index([]string{"never", "ask", "auto"}, p.Pulls.Push)
+		return string(p.Pulls.Push), leniency(p.Pulls.Push)
 	}),
 	"pulls.label": changed("pulls.label", "another label has agents push to a branch of people",
 		func(p Policy) string { return p.Pulls.Label }),
@@ -119,7 +119,7 @@ var judges = map[string]judge{
 		}
 		return servers("url", added, func(m MCPServer) string { return m.URL })(was, would)
 	},
-	"mcp_servers.*.transport": servers("transport", nil, func(m MCPServer) string { return m.Transport }),
+	"mcp_servers.*.transport": servers("transport", nil, func(m MCPServer) string { return string(m.Transport) }),
 	"mcp_servers.*.token_ref": servers("token_ref", nil, func(m MCPServer) string { return m.TokenRef }),
 }
 
@@ -135,8 +135,8 @@ func Weaker(was, would Policy) (out []Weakening) {
 	return out
 }
 
-// mergeModes are the modes, the most lenient last.
-var mergeModes = []string{"never", "ask", "auto"}
+// leniency orders what is left to agents: the more, the higher.
+func leniency(l Leave) int { return slices.Index([]Leave{"never", "ask", "auto"}, l) }
 
 // isolationRank orders the levels of isolation. What a file does not demand by
 // a name that is known here is above none, which is agents held by nothing.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -19,11 +20,11 @@ type Shown struct {
 	ID          string        `json:"id" format:"uuid" doc:"id of the finding"`
 	PRID        string        `json:"pr_id" format:"uuid" doc:"the pull request"`
 	ReviewID    string        `json:"review_id" format:"uuid" doc:"the review that found it"`
-	State       string        `json:"state" enum:"posted,answered,fixed,dismissed,stale" doc:"posted: it waits for an answer; answered: somebody replied in its thread; fixed: the verifier saw that a later head does not have it; dismissed: a person dropped it; stale: the pull request is over"`
+	State       FindingState  `json:"state" doc:"posted: it waits for an answer; answered: somebody replied in its thread; fixed: the verifier saw that a later head does not have it; dismissed: a person dropped it; stale: the pull request is over"`
 	HoldsMerge  bool          `json:"holds_merge" doc:"whether the merge waits for it"`
 	HeadSHA     string        `json:"head_sha" doc:"the head in which the lines count: the last reviewed one, unless that has nothing of the place any more"`
 	File        string        `json:"file" example:"web/footer.go" doc:"path from the root, as the file is called in that head"`
-	Side        string        `json:"side" enum:"RIGHT,LEFT" doc:"LEFT: a line of the merge base of that head, which the change deletes"`
+	Side        codehost.Side `json:"side" doc:"LEFT: a line of the merge base of that head, which the change deletes"`
 	StartLine   *int          `json:"start_line" example:"null" doc:"the first line of a range; null: one line"`
 	Line        int           `json:"line" example:"12" doc:"the line, or the last of the range"`
 	Symbol      string        `json:"symbol" example:"func year() int {" doc:"the line that names the section around it; may be empty"`
@@ -42,8 +43,10 @@ type Shown struct {
 }
 
 func (f Finding) wire(r repo.Ref) Shown {
-	out := Shown{ID: f.ID, PRID: f.PRID, ReviewID: f.RunID, State: f.State, HoldsMerge: holds(f.State, f.Severity, r.Policy.Review.Block),
-		HeadSHA: f.HeadSHA, File: f.File, Side: f.Side, Line: f.Line, Symbol: f.Symbol, Severity: f.Severity, Kind: f.Kind, Claim: f.Claim,
+	out := Shown{ID: f.ID, PRID: f.PRID, ReviewID: f.RunID, State: FindingState(f.State),
+		HoldsMerge: holds(f.State, f.Severity, r.Policy.Review.Block),
+		HeadSHA:    f.HeadSHA, File: f.File, Side: codehost.Side(f.Side), Line: f.Line, Symbol: f.Symbol, Severity: f.Severity,
+		Kind: f.Kind, Claim: f.Claim,
 		Why: f.Why, HowToSee: f.HowToSee, Suggestion: db.NullText(f.Suggestion), Evidence: f.Evidence, FixedSHA: f.FixedSHA,
 		DismissedBy: f.DismissedBy, Unlooked: f.Unlooked && isOpen(f.State), CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt}
 	if f.StartLine > 0 {

@@ -65,13 +65,13 @@ type ReviewRun struct {
 	URL          string      `json:"url" format:"uri" example:"https://yardmaster.example.com/ui/prs/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"address of the pull request, for people"`
 	TaskID       *string     `json:"task_id" format:"uuid" doc:"the task of the finder; null until it is queued, and if nothing was to be reviewed"`
 	VerifyTaskID *string     `json:"verify_task_id" format:"uuid" doc:"the task of the verifier; null until there is something to verify"`
-	Status       string      `json:"status" enum:"queued,finding,sorting,verifying,completed,failed,cancelled" example:"completed" doc:"sorting: what was found is held against the code and earlier findings; cancelled: also when a newer head made it useless"`
+	Status       Status      `json:"status" example:"completed" doc:"sorting: what was found is held against the code and earlier findings; cancelled: also when a newer head made it useless"`
 	HeadSHA      string      `json:"head_sha" doc:"the commit that is reviewed"`
 	SinceSHA     *string     `json:"since_sha" example:"null" doc:"the head that was reviewed before: what has changed since is reviewed; null: the whole change"`
 	FindingsKept *int64      `json:"findings_kept" example:"2" doc:"how many findings were posted; null: the review never came so far, which is not 0. 0 with a note: the code host refused them, and they are shown here alone"`
 	More         int64       `json:"more" example:"0" doc:"findings beyond the limits of 10 a review and 30 a pull request, which were not posted"`
 	Unlooked     int64       `json:"unlooked" example:"0" doc:"open findings of earlier reviews that the verifier was to look at again, and did not: they are beyond the limit of 20, or it could not tell. They stay open, and come first in the next review"`
-	Verdict      *string     `json:"verdict" enum:"success,failure,neutral" example:"failure" doc:"what the code host was told: failure if findings hold the merge, neutral if nobody looked; it follows what people say of the findings; null until it has ended"`
+	Verdict      *Verdict    `json:"verdict" example:"failure" doc:"what the code host was told: failure if findings hold the merge, neutral if nobody looked; it follows what people say of the findings; null until it has ended"`
 	Brain        Brain       `json:"brain" doc:"which model looked"`
 	Provenance   *Provenance `json:"provenance" doc:"what the box of the finder recorded; null: nothing"`
 	Note         *string     `json:"note" example:"null" doc:"rebase: the change was reviewed on an earlier head; else why it was not carried out, or why the code host did not take its findings; null: there is nothing to say"`
@@ -85,7 +85,7 @@ type Brain struct {
 	Kind     string   `json:"kind" enum:"model,blind,unknown" doc:"model: there was one; blind: there was none, and the check settles neutral; unknown: the review never came to ask one, or a program looked in the place of an agent (provenance has agent: command), of whose model nothing is known"`
 	Provider *string  `json:"provider" doc:"whose model it was; null if that was not recorded"`
 	Model    *string  `json:"model" doc:"its name; null if that was not recorded"`
-	Gap      *string  `json:"gap" enum:"no_credential,unresolved" example:"null" doc:"why there was none: no model key fits the template; or the template is gone, or names no model; null unless it is blind"`
+	Gap      *Gap     `json:"gap" example:"null" doc:"why there was none: no model key fits the template; or the template is gone, or names no model; null unless it is blind"`
 }
 
 // Provenance is what a box recorded about the run of a finder.
@@ -145,11 +145,13 @@ func (s *Service) wire(tx *db.Tx, rows []Run) ([]ReviewRun, error) {
 	for i, r := range rows {
 		pr := titles[r.PRID]
 		out[i] = ReviewRun{ID: r.ID, Repo: repos[r.RepoID], PRID: r.PRID, Number: pr.Number, Title: pr.Title, URL: pr.URL, TaskID: r.TaskID,
-			VerifyTaskID: r.VerifyTaskID, Status: r.State, HeadSHA: r.HeadSHA, SinceSHA: db.NullText(r.SinceSHA), FindingsKept: r.Kept,
-			More: r.More, Unlooked: r.Unlooked, Verdict: r.Verdict, Note: db.NullText(r.Note), CreatedAt: r.CreatedAt, EndedAt: r.EndedAt}
+			VerifyTaskID: r.VerifyTaskID, Status: Status(r.State), HeadSHA: r.HeadSHA, SinceSHA: db.NullText(r.SinceSHA),
+			FindingsKept: r.Kept,
+			More:         r.More, Unlooked: r.Unlooked, Verdict: (*Verdict)(r.Verdict), Note: db.NullText(r.Note),
+			CreatedAt: r.CreatedAt, EndedAt: r.EndedAt}
 		out[i].Brain.Kind = "unknown"
 		if r.Blind != "" {
-			out[i].Brain = Brain{Kind: "blind", Gap: &rows[i].Blind}
+			out[i].Brain = Brain{Kind: "blind", Gap: (*Gap)(&rows[i].Blind)}
 		}
 		if r.TaskID == nil {
 			continue

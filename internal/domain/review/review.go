@@ -129,11 +129,17 @@ const (
 	Blind  = "blind"    // no model was there
 )
 
+// Gap is why a review is blind.
+type Gap string
+
 // Gaps of a blind review.
 const (
 	GapNoCredential = "no_credential" // no key of the account fits the template
 	GapUnresolved   = "unresolved"    // the template is gone, or names no model
 )
+
+// Values lists all gaps.
+func (Gap) Values() []string { return []string{GapNoCredential, GapUnresolved} }
 
 // Poster posts reviews at hosts that keep them. Its methods put intents into the
 // transaction; nothing is sent before it commits.

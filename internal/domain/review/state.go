@@ -6,6 +6,9 @@ import (
 	"yardmaster/internal/domain/repo"
 )
 
+// Status is how far a review is.
+type Status string
+
 // States of a run.
 const (
 	Queued    = "queued"    // the finder waits
@@ -17,12 +20,26 @@ const (
 	Cancelled = "cancelled" // the head has moved, the pull request is over, or a person cancelled it
 )
 
+// Values lists all statuses.
+func (Status) Values() []string {
+	return []string{Queued, Looking, Sorting, Verifying, Completed, Failed, Cancelled}
+}
+
+// Verdict is what the code host is told of a review.
+type Verdict string
+
 // Verdicts that the code host is told.
 const (
 	VerdictSuccess = "success" // nothing that holds the merge
 	VerdictFailure = "failure" // findings that hold the merge
 	VerdictNeutral = "neutral" // nobody looked: no model, or nothing but a rebase
 )
+
+// Values lists all verdicts.
+func (Verdict) Values() []string { return []string{VerdictSuccess, VerdictFailure, VerdictNeutral} }
+
+// FindingState is the state of a finding that was posted.
+type FindingState string
 
 // States of a finding.
 const (
@@ -37,6 +54,9 @@ const (
 	Dismissed = "dismissed" // a person says that it is none
 	Stale     = "stale"     // its place is gone, or the pull request is over
 )
+
+// Values lists the states of those that people see.
+func (FindingState) Values() []string { return []string{Posted, Answered, Fixed, Dismissed, Stale} }
 
 // moves are the moves of a finding.
 var moves = map[string][]string{

@@ -91,7 +91,7 @@ type Rollout struct {
 	ID        string       `json:"id" format:"uuid" doc:"its id"`
 	Channel   string       `json:"channel" example:"builtin" doc:"channel of the release"`
 	Version   string       `json:"version" example:"v1.4.0" doc:"version of the release"`
-	State     string       `json:"state" enum:"preparing,canary,soaking,rolling,done,halted,cancelled" example:"soaking" doc:"halted: by itself; why says why"`
+	State     State        `json:"state" example:"soaking" doc:"halted: by itself; why says why"`
 	Wave      int64        `json:"wave" example:"1" doc:"wave that is under way; 1: the canary"`
 	Waves     int64        `json:"waves" example:"4" doc:"how many there are"`
 	SoakUntil *time.Time   `json:"soak_until" example:"null" doc:"until when the canary is watched; null: it is not there yet"`
@@ -112,7 +112,7 @@ type RolloutBox struct {
 	ID    string   `json:"id" format:"uuid" doc:"id of the box"`
 	Name  string   `json:"name" example:"build-3" doc:"its name; empty: it is gone"`
 	Wave  int64    `json:"wave" example:"2" doc:"0: it takes no part"`
-	State string   `json:"state" enum:"waits,told,good,failed,lost,current,pinned,other_channel,away,unbuilt,unreachable,unable" example:"told" doc:"as in counts"`
+	State BoxState `json:"state" example:"told" doc:"as in counts"`
 	Why   string   `json:"why" example:"" doc:"why, where that is not plain"`
 	From  string   `json:"from_version" example:"v1.3.0" doc:"that it had"`
 	Step  string   `json:"step" example:"v1.4.0" doc:"that it was told to take last; empty: none yet"`
@@ -135,7 +135,8 @@ func (s *Service) show(tx *db.Tx, r row) (out Rollout, err error) {
 		now[b.ID] = b
 	}
 	out = Rollout{
-		ID: r.ID, Channel: r.Channel, Version: r.Version, State: r.State, Wave: r.Wave, SoakUntil: r.SoakUntil, Why: db.NullText(r.Why),
+		ID: r.ID, Channel: r.Channel, Version: r.Version, State: State(r.State), Wave: r.Wave, SoakUntil: r.SoakUntil,
+		Why:    db.NullText(r.Why),
 		Counts: counted(boxes),
 		Runs:   Rates{Failed: r.FailedAfter, Runs: r.RunsAfter, FailedBefore: r.FailedBefore, RunsBefore: r.RunsBefore},
 		Boxes:  []RolloutBox{}, StartedBy: r.StartedBy, CreatedAt: r.CreatedAt, ChangedAt: r.ChangedAt, EndedAt: r.EndedAt,
@@ -151,7 +152,8 @@ func (s *Service) show(tx *db.Tx, r row) (out Rollout, err error) {
 			says = u.State
 		}
 		out.Boxes = append(out.Boxes, RolloutBox{
-			ID: b.BoxID, Name: now[b.BoxID].Name, Wave: b.Wave, State: b.State, Why: b.Why, From: b.FromVersion, Step: b.Step, Says: says,
+			ID: b.BoxID, Name: now[b.BoxID].Name, Wave: b.Wave, State: BoxState(b.State), Why: b.Why, From: b.FromVersion,
+			Step: b.Step, Says: says,
 		})
 	}
 	return out, nil

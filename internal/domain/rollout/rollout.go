@@ -27,6 +27,9 @@ import (
 	"yardmaster/internal/protocol"
 )
 
+// State is the state of a rollout.
+type State string
+
 // States of a rollout.
 const (
 	Preparing = "preparing" // the bytes of the release are brought to where boxes get them
@@ -37,6 +40,14 @@ const (
 	Halted    = "halted"    // by itself
 	Cancelled = "cancelled" // by a person
 )
+
+// Values lists all states.
+func (State) Values() []string {
+	return []string{Preparing, Canary, Soaking, Rolling, Done, Halted, Cancelled}
+}
+
+// BoxState is the state of a box in a rollout.
+type BoxState string
 
 // The states of a box in a rollout. The last ones say why it takes no part.
 const (
@@ -54,6 +65,11 @@ const (
 	Unreachable  = "unreachable"   // no steps lead from its version to the release
 	Unable       = "unable"        // its program cannot update itself, or knows no key
 )
+
+// Values lists all states.
+func (BoxState) Values() []string {
+	return []string{Waits, Told, Good, Failed, Lost, Current, Pinned, OtherChannel, Away, Unbuilt, Unreachable, Unable}
+}
 
 // What a box is given.
 const (

@@ -23,11 +23,11 @@ type Changes struct {
 
 // ChangedFile is a file that a run has changed.
 type ChangedFile struct {
-	_         struct{} `doc:"A file that a run has changed." schema:"RunChangedFile"`
-	Path      string   `json:"path" example:"web/footer.go" doc:"its path; in quotes if not all of it can be shown"`
-	Kind      string   `json:"kind" enum:"added,modified,deleted,renamed,type_changed" doc:"what was done to it"`
-	Additions int      `json:"additions" example:"12" doc:"lines; 0 for a binary file"`
-	Deletions int      `json:"deletions" example:"3" doc:"lines; 0 for a binary file"`
+	_         struct{}            `doc:"A file that a run has changed." schema:"RunChangedFile"`
+	Path      string              `json:"path" example:"web/footer.go" doc:"its path; in quotes if not all of it can be shown"`
+	Kind      codehost.ChangeKind `json:"kind" doc:"what was done to it"`
+	Additions int                 `json:"additions" example:"12" doc:"lines; 0 for a binary file"`
+	Deletions int                 `json:"deletions" example:"3" doc:"lines; 0 for a binary file"`
 }
 
 // compare adds to runs what each has reported and changed against a commit. It is called outside of
@@ -50,7 +50,7 @@ func (s *Service) compare(ctx context.Context, repoID, base string, rows []Row, 
 			c.Additions, c.Deletions = c.Additions+f.Additions, c.Deletions+f.Deletions
 			if n < mostPaths {
 				c.Files = append(c.Files, ChangedFile{
-					Path: codehost.Legible(f.Path), Kind: f.Kind, Additions: f.Additions, Deletions: f.Deletions,
+					Path: codehost.Legible(f.Path), Kind: codehost.ChangeKind(f.Kind), Additions: f.Additions, Deletions: f.Deletions,
 				})
 			}
 		}

@@ -96,7 +96,7 @@ func blocker(s *Service, r *Row, e protocol.Event) (protocol.BlockerDeclared, bo
 	b.Fields = nil
 	for _, f := range fields {
 		f.Name, f.Environment, f.Description = clean(f.Name, maxWord), clean(f.Environment, maxWord), clean(f.Description, maxError)
-		if f.Name != "" && fieldKinds[f.Kind] {
+		if f.Name != "" && fieldKinds[string(f.Kind)] {
 			b.Fields = append(b.Fields, f)
 		}
 	}

@@ -141,7 +141,7 @@ func wire(r *Row) Run {
 		ID: r.ID, TaskID: r.TaskID, Attempt: r.Attempt, BoxID: r.BoxID, Right: r.right(), Epoch: r.Attempt,
 		State:   measure.RunState(r.State),
 		Outcome: (*measure.Outcome)(r.Outcome), FailureKind: r.FailureKind,
-		EndedReason: r.Error, Isolation: r.Isolation, Agent: r.Agent, AgentVersion: r.AgentVersion,
+		EndedReason: r.Error, Isolation: (*protocol.Isolation)(r.Isolation), Agent: r.Agent, AgentVersion: r.AgentVersion,
 		Template: r.Template, Model: db.NullText(r.Model), ResumeSHA: r.ResumeSHA, PushedSHA: r.Tip, LiveChannel: reachable(r),
 		LastSeq: r.CommittedSeq, CreatedAt: r.CreatedAt, AcceptedAt: r.AcceptedAt,
 		StartedAt: r.StartedAt, EndedAt: r.EndedAt,

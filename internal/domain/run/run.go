@@ -249,33 +249,33 @@ func New(n Needs) *Service {
 
 // Run is a run as clients see it.
 type Run struct {
-	_              struct{}         `doc:"One try of a task on one box, under a lease."`
-	ID             string           `json:"id" format:"uuid" doc:"id of the run"`
-	TaskID         string           `json:"task_id" format:"uuid" doc:"the task that it tries"`
-	Attempt        int64            `json:"attempt" doc:"which try of the task it is, from 1"`
-	BoxID          string           `json:"box_id" format:"uuid" doc:"the box it runs on"`
-	Right          *BoxRight        `json:"box_right" example:"{\"kind\":\"own\",\"user_id\":null,\"agreed_at\":null}" doc:"by what right that box has it; null for runs from before this was kept"`
-	Epoch          int64            `json:"epoch" doc:"the fence: what an older epoch says is ignored"`
-	State          measure.RunState `json:"state" example:"ended" doc:"leased: a box has it and the agent has not started; parked: live, but waiting for a person"`
-	Outcome        *measure.Outcome `json:"outcome" doc:"how it ended; interrupted is stopped from outside, lost is that its box went away; null while it goes on"`
-	FailureKind    *string          `json:"failure_kind" example:"null" doc:"slug of what went wrong, such as run_timeout or box_lost; null when nothing did"`
-	EndedReason    *string          `json:"ended_reason" example:"null" doc:"why it ended, for people, or the failure kind; null while it goes on, and when it succeeded"`
-	LeaseExpiresAt *time.Time       `json:"lease_expires_at" example:"null" doc:"when the box loses it unless it renews; null once it has ended"`
-	Isolation      *string          `json:"isolation" enum:"bubblewrap,landlock,none" doc:"the sandbox level that the agent ran at; null until it has started"`
-	Holds          []string         `json:"isolation_holds" example:"[\"files\",\"network\"]" doc:"what that level held on its box when it was last tried; null: its box did not say, or it has not started"`
-	Agent          string           `json:"agent" example:"claude" doc:"the program that worked, from the template"`
-	AgentVersion   *string          `json:"agent_version" doc:"as the agent said it; null when it has not"`
-	Template       string           `json:"template" example:"default" doc:"name of the agent template; empty for kind ci"`
-	Model          *string          `json:"model" example:"model-1" doc:"the model that it worked with; null when none is named"`
-	ResumeSHA      *string          `json:"resume_sha" example:"null" doc:"saved work that it began from; null when it began from the base branch"`
-	PushedSHA      *string          `json:"pushed_sha" example:"null" doc:"the commit that it has pushed; null while it has pushed none"`
-	LiveChannel    bool             `json:"live_channel" example:"false" doc:"whether messages reach the agent now"`
-	Usage          Usage            `json:"usage" doc:"what it used of models"`
-	LastSeq        int64            `json:"last_seq" doc:"number of the newest stored event"`
-	CreatedAt      time.Time        `json:"created_at" doc:"when the box claimed it"`
-	AcceptedAt     *time.Time       `json:"accepted_at" doc:"when the box confirmed that it holds it; null before"`
-	StartedAt      *time.Time       `json:"started_at" doc:"when the agent started; null before"`
-	EndedAt        *time.Time       `json:"ended_at" doc:"when it ended; null before"`
+	_              struct{}            `doc:"One try of a task on one box, under a lease."`
+	ID             string              `json:"id" format:"uuid" doc:"id of the run"`
+	TaskID         string              `json:"task_id" format:"uuid" doc:"the task that it tries"`
+	Attempt        int64               `json:"attempt" doc:"which try of the task it is, from 1"`
+	BoxID          string              `json:"box_id" format:"uuid" doc:"the box it runs on"`
+	Right          *BoxRight           `json:"box_right" example:"{\"kind\":\"own\",\"user_id\":null,\"agreed_at\":null}" doc:"by what right that box has it; null for runs from before this was kept"`
+	Epoch          int64               `json:"epoch" doc:"the fence: what an older epoch says is ignored"`
+	State          measure.RunState    `json:"state" example:"ended" doc:"leased: a box has it and the agent has not started; parked: live, but waiting for a person"`
+	Outcome        *measure.Outcome    `json:"outcome" doc:"how it ended; interrupted is stopped from outside, lost is that its box went away; null while it goes on"`
+	FailureKind    *string             `json:"failure_kind" example:"null" doc:"slug of what went wrong, such as run_timeout or box_lost; null when nothing did"`
+	EndedReason    *string             `json:"ended_reason" example:"null" doc:"why it ended, for people, or the failure kind; null while it goes on, and when it succeeded"`
+	LeaseExpiresAt *time.Time          `json:"lease_expires_at" example:"null" doc:"when the box loses it unless it renews; null once it has ended"`
+	Isolation      *protocol.Isolation `json:"isolation" doc:"the sandbox level that the agent ran at; null until it has started"`
+	Holds          []string            `json:"isolation_holds" example:"[\"files\",\"network\"]" doc:"what that level held on its box when it was last tried; null: its box did not say, or it has not started"`
+	Agent          string              `json:"agent" example:"claude" doc:"the program that worked, from the template"`
+	AgentVersion   *string             `json:"agent_version" doc:"as the agent said it; null when it has not"`
+	Template       string              `json:"template" example:"default" doc:"name of the agent template; empty for kind ci"`
+	Model          *string             `json:"model" example:"model-1" doc:"the model that it worked with; null when none is named"`
+	ResumeSHA      *string             `json:"resume_sha" example:"null" doc:"saved work that it began from; null when it began from the base branch"`
+	PushedSHA      *string             `json:"pushed_sha" example:"null" doc:"the commit that it has pushed; null while it has pushed none"`
+	LiveChannel    bool                `json:"live_channel" example:"false" doc:"whether messages reach the agent now"`
+	Usage          Usage               `json:"usage" doc:"what it used of models"`
+	LastSeq        int64               `json:"last_seq" doc:"number of the newest stored event"`
+	CreatedAt      time.Time           `json:"created_at" doc:"when the box claimed it"`
+	AcceptedAt     *time.Time          `json:"accepted_at" doc:"when the box confirmed that it holds it; null before"`
+	StartedAt      *time.Time          `json:"started_at" doc:"when the agent started; null before"`
+	EndedAt        *time.Time          `json:"ended_at" doc:"when it ended; null before"`
 
 	Report  *string            `json:"report" example:"The footer now computes the year." doc:"what its agent reported, markdown; null unless compare is sent, or nothing was"`
 	Changes *Changes           `json:"changes" doc:"against the commit that the newest try works from; null unless compare is sent, or it pushed nothing that is still there"`

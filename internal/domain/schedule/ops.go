@@ -64,12 +64,12 @@ type Schedule struct {
 	Cron        string            `json:"cron" example:"0 6 * * 1-5" doc:"minute, hour, day of the month, month, day of the week"`
 	Zone        string            `json:"zone" example:"Europe/Berlin" doc:"the time zone of cron"`
 	WhenBusy    WhenBusy          `json:"when_busy" doc:"while what it filed last is not done: queue files another ask, skip leaves the occurrence out"`
-	State       string            `json:"state" enum:"active,paused" doc:"paused: it files nothing until somebody resumes it"`
-	Obstacle    *string           `json:"obstacle" enum:"repo_disabled,repo_gone,person_left" doc:"what keeps it from filing at present; null: nothing does. person_left: the person for whom it files has left the account, was suspended or may file no asks, and the next occurrence pauses it"`
+	State       State             `json:"state" doc:"paused: it files nothing until somebody resumes it"`
+	Obstacle    *Obstacle         `json:"obstacle" doc:"what keeps it from filing at present; null: nothing does. person_left: the person for whom it files has left the account, was suspended or may file no asks, and the next occurrence pauses it"`
 	NextAt      *time.Time        `json:"next_at" doc:"the next occurrence; null while it is paused"`
 	Upcoming    []time.Time       `json:"upcoming" doc:"the next occurrences, at most three; empty while it is paused"`
 	LastAt      *time.Time        `json:"last_at" doc:"the last occurrence, or run_now; null: there was none"`
-	LastOutcome *string           `json:"last_outcome" enum:"filed,busy,late,repo_disabled,repo_gone,person_left" doc:"what became of it. filed: an ask; busy: the one before was not done; late: the server was off, or behind by more than a minute"`
+	LastOutcome *Outcome          `json:"last_outcome" doc:"what became of it. filed: an ask; busy: the one before was not done; late: the server was off, or behind by more than a minute"`
 	LastAskID   *string           `json:"last_ask_id" format:"uuid" doc:"the last ask that was filed; null: none was"`
 	RequestedBy string            `json:"requested_by" format:"uuid" doc:"id of the person for whom it files"`
 	CreatedBy   string            `json:"created_by" example:"user:0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"who made it"`
@@ -81,7 +81,7 @@ type Schedule struct {
 func (s *Service) show(tx *db.Tx, r row) (Schedule, error) {
 	out := Schedule{
 		ID: r.ID, Title: r.Title, Body: r.Body, Labels: r.Labels.V, Cron: r.Cron, Zone: r.Zone, WhenBusy: r.WhenBusy, State: Active,
-		NextAt: r.NextAt, Upcoming: []time.Time{}, LastAt: r.LastAt, LastOutcome: r.LastOutcome, LastAskID: r.LastAskID,
+		NextAt: r.NextAt, Upcoming: []time.Time{}, LastAt: r.LastAt, LastOutcome: (*Outcome)(r.LastOutcome), LastAskID: r.LastAskID,
 		RequestedBy: r.UserID, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 	if r.PausedWhy != nil {
@@ -101,7 +101,7 @@ func (s *Service) show(tx *db.Tx, r row) (Schedule, error) {
 		return out, err
 	}
 	if why != "" {
-		out.Obstacle = &why
+		out.Obstacle = (*Obstacle)(&why)
 	}
 	for at := r.NextAt; at != nil && len(out.Upcoming) < shown; {
 		out.Upcoming = append(out.Upcoming, *at)

@@ -19,11 +19,26 @@ import (
 	"yardmaster/internal/policy"
 )
 
+// State is whether a schedule files.
+type State string
+
 // States of a schedule.
 const (
 	Active = "active"
 	Paused = "paused" // by a person, or because its person has left
 )
+
+// Values lists all states.
+func (State) Values() []string { return []string{Active, Paused} }
+
+// Obstacle is what keeps a schedule from filing.
+type Obstacle string
+
+// Values lists all obstacles.
+func (Obstacle) Values() []string { return []string{RepoDisabled, RepoGone, PersonLeft} }
+
+// Outcome is what came of an occurrence.
+type Outcome string
 
 // Outcomes of an occurrence. Those from RepoDisabled on are also what keeps a schedule
 // from filing at present.
@@ -35,6 +50,11 @@ const (
 	RepoGone     = "repo_gone"     // the code host does not let the server at the repository any more
 	PersonLeft   = "person_left"   // the person for whom it files has left the account, was suspended, or may file no asks
 )
+
+// Values lists all outcomes.
+func (Outcome) Values() []string {
+	return []string{Filed, Busy, Late, RepoDisabled, RepoGone, PersonLeft}
+}
 
 // byPerson is why a schedule is paused that a person has paused.
 const byPerson = "person"

@@ -158,7 +158,7 @@ func (y *yard) want(id, outcome, next string, asks ...string) Schedule {
 	s := y.get(id)
 	got, at := "", ""
 	if s.LastOutcome != nil {
-		got = *s.LastOutcome
+		got = string(*s.LastOutcome)
 	}
 	if s.NextAt != nil {
 		at = s.NextAt.Format(time.RFC3339)
@@ -326,7 +326,7 @@ func TestRepositories(t *testing.T) {
 			{Repo{ID: "web", Name: "acme/web", Gone: true}, RepoGone},
 		} {
 			y.repo = c.repo
-			if got := y.get(s.ID); got.Obstacle == nil || *got.Obstacle != c.want || got.State != Active {
+			if got := y.get(s.ID); got.Obstacle == nil || string(*got.Obstacle) != c.want || got.State != Active {
 				t.Errorf("%+v, want the obstacle %s", got, c.want)
 			}
 			y.set(fmt.Sprintf("2026-03-02T%d:00:00Z", 13+i))

@@ -62,23 +62,23 @@ func New(n Needs) *Service {
 // Card is the answer of the root path. It has no data of any account.
 type Card struct {
 	Name    string `json:"name"`
-	Status  string `json:"status" enum:"ok,degraded"`
+	Status  Status `json:"status"`
 	Version string `json:"version"`
 	Docs    string `json:"docs"`
 }
 
 // Health is the answer of /healthz.
 type Health struct {
-	Status string                 `json:"status" enum:"ok,degraded"`
+	Status Status                 `json:"status"`
 	SHA    *string                `json:"sha" doc:"commit of the running build; null on an unreleased one"`
 	Checks map[string]ProbeResult `json:"checks"`
 }
 
 // ProbeResult is the result of one probe.
 type ProbeResult struct {
-	Status    string  `json:"status" enum:"ok,degraded,failed" doc:"degraded still works, and needs somebody to look at it"`
-	Detail    *string `json:"detail,omitempty" doc:"what is wrong, where that may be said"`
-	FreeBytes *int64  `json:"free_bytes,omitempty" doc:"of storage: what may still be stored"`
+	Status    CheckStatus `json:"status" doc:"degraded still works, and needs somebody to look at it"`
+	Detail    *string     `json:"detail,omitempty" doc:"what is wrong, where that may be said"`
+	FreeBytes *int64      `json:"free_bytes,omitempty" doc:"of storage: what may still be stored"`
 }
 
 // StatusCode returns 503 if a dependency failed.
@@ -113,11 +113,23 @@ type Trouble struct {
 
 func (t *Trouble) Error() string { return t.Detail }
 
+// Status is whether all of the server works.
+type Status string
+
+// Values lists both.
+func (Status) Values() []string { return []string{healthy, degraded} }
+
+// CheckStatus is how a part of the server fares.
+type CheckStatus string
+
 const (
 	healthy  = "ok"
 	degraded = "degraded"
 	failed   = "failed"
 )
+
+// Values lists all of them.
+func (CheckStatus) Values() []string { return []string{healthy, degraded, failed} }
 
 // Meaning returns the explanation of a slug, or "" if the slug says no more than its
 // status.

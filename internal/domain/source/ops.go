@@ -91,7 +91,7 @@ type Source struct {
 	Name           string            `json:"name" example:"errors" doc:"its name, which no other source of the account has"`
 	Kind           Vendor            `json:"kind" example:"sentry" doc:"what kind of system it is"`
 	URL            string            `json:"url" format:"uri" example:"https://yard.example.com/v1/inbound/0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"where the system is to send"`
-	State          string            `json:"state" enum:"ready,awaiting_secret" example:"ready" doc:"awaiting_secret: the system makes the secret, which is yet to be given with integration.rotate; all it sends is refused"`
+	State          State             `json:"state" example:"ready" doc:"awaiting_secret: the system makes the secret, which is yet to be given with integration.rotate; all it sends is refused"`
 	Repo           *string           `json:"repo" example:"acme/web" doc:"repository of deliveries whose project is not in projects; null: none"`
 	Projects       map[string]string `json:"projects" example:"{\"front-end\":\"acme/web\"}" doc:"repositories by the names of projects there"`
 	Label          *string           `json:"label" example:"null" doc:"only issues with this label become asks; null: all do"`

@@ -66,11 +66,17 @@ func (Reason) Values() []string {
 	return []string{NoWorkSignal, NoRepo, RepoDisabled, OwnEcho, EventIgnored}
 }
 
+// State is whether a source can take deliveries.
+type State string
+
 // States of a source.
 const (
 	Ready          = "ready"
 	AwaitingSecret = "awaiting_secret" // the other system makes the secret, and nobody has given it yet
 )
+
+// Values lists all states.
+func (State) Values() []string { return []string{Ready, AwaitingSecret} }
 
 // Limits of sources.
 const (

@@ -10,11 +10,11 @@ var audience = event.Audience(policy.ReadAccount)
 
 // setData is the data of setEvent.
 type setData struct {
-	Issuer        string      `json:"issuer" doc:"address of the provider"`
-	ClientID      string      `json:"client_id" doc:"what the provider calls this server"`
-	Domains       []string    `json:"domains" doc:"of the addresses that the provider may vouch for"`
-	Role          policy.Role `json:"role" enum:"viewer,member,admin" doc:"of people who are new here"`
-	SecretChanged bool        `json:"secret_changed" doc:"whether another secret of the client was sent"`
+	Issuer        string   `json:"issuer" doc:"address of the provider"`
+	ClientID      string   `json:"client_id" doc:"what the provider calls this server"`
+	Domains       []string `json:"domains" doc:"of the addresses that the provider may vouch for"`
+	Role          Role     `json:"role" doc:"of people who are new here"`
+	SecretChanged bool     `json:"secret_changed" doc:"whether another secret of the client was sent"`
 }
 
 // The events of an account's identity provider.

@@ -109,7 +109,7 @@ type setIn struct {
 	ClientID string   `json:"client_id" minLength:"1" maxLength:"500" example:"yardmaster" doc:"what the provider calls this server"`
 	Secret   string   `json:"client_secret,omitempty" maxLength:"2000" example:"example-secret" doc:"may be left out where issuer and client_id stay as they are"`
 	Domains  []string `json:"domains" maxItems:"50" example:"[\"example.com\"]" doc:"of the addresses that the provider may vouch for"`
-	Role     string   `json:"role,omitempty" enum:"viewer,member,admin" doc:"of people who are new here; default member"`
+	Role     Role     `json:"role,omitempty" doc:"of people who are new here; default member"`
 }
 
 func (s *Service) set(ctx context.Context, in setIn) (out OrgSSO, err error) {
@@ -161,7 +161,7 @@ func (s *Service) set(ctx context.Context, in setIn) (out OrgSSO, err error) {
 			return err
 		}
 		return setEvent.Record(tx, event.Subject{ID: tx.Account},
-			setData{Issuer: in.Issuer, ClientID: in.ClientID, Domains: list, Role: role, SecretChanged: in.Secret != ""})
+			setData{Issuer: in.Issuer, ClientID: in.ClientID, Domains: list, Role: Role(role), SecretChanged: in.Secret != ""})
 	})
 	return out, err
 }

@@ -16,7 +16,6 @@ import (
 	"yardmaster/internal/idp"
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/needs"
-	"yardmaster/internal/policy"
 	"yardmaster/internal/seal"
 )
 
@@ -31,14 +30,14 @@ type OrgSSO struct {
 
 // OIDCConfiguration is an account's identity provider, without the client secret.
 type OIDCConfiguration struct {
-	_         struct{}    `doc:"An account's own OpenID Connect provider." schema:"OIDCConfiguration"`
-	Protocol  string      `json:"protocol" enum:"oidc" doc:"always oidc"`
-	Issuer    string      `json:"issuer" format:"uri" example:"https://login.example.com" doc:"address of the provider, as it writes it"`
-	ClientID  string      `json:"client_id" example:"yardmaster" doc:"what the provider calls this server"`
-	Domains   []string    `json:"domains" example:"[\"example.com\"]" doc:"of the addresses that the provider may vouch for"`
-	Role      policy.Role `json:"role" enum:"viewer,member,admin" example:"member" doc:"role of people who are new here"`
-	CreatedAt time.Time   `json:"created_at" doc:"when a provider was first set"`
-	UpdatedAt time.Time   `json:"updated_at" doc:"when it was last changed"`
+	_         struct{}  `doc:"An account's own OpenID Connect provider." schema:"OIDCConfiguration"`
+	Protocol  string    `json:"protocol" enum:"oidc" doc:"always oidc"`
+	Issuer    string    `json:"issuer" format:"uri" example:"https://login.example.com" doc:"address of the provider, as it writes it"`
+	ClientID  string    `json:"client_id" example:"yardmaster" doc:"what the provider calls this server"`
+	Domains   []string  `json:"domains" example:"[\"example.com\"]" doc:"of the addresses that the provider may vouch for"`
+	Role      Role      `json:"role" example:"member" doc:"role of people who are new here"`
+	CreatedAt time.Time `json:"created_at" doc:"when a provider was first set"`
+	UpdatedAt time.Time `json:"updated_at" doc:"when it was last changed"`
 }
 
 // SSODeleted is the answer to a removal. Deleted is false if there was no
@@ -112,7 +111,7 @@ func (r row) wire() *OIDCConfiguration {
 		Issuer:    r.Issuer,
 		ClientID:  r.ClientID,
 		Domains:   r.Domains.V,
-		Role:      r.Role,
+		Role:      Role(r.Role),
 		CreatedAt: r.CreatedAt,
 		UpdatedAt: r.UpdatedAt,
 	}
@@ -144,3 +143,9 @@ func domains(list []string) ([]string, error) {
 	}
 	return out, nil
 }
+
+// Role is what a provider of an account can have people be.
+type Role string
+
+// Values lists all roles but the owner's.
+func (Role) Values() []string { return []string{"viewer", "member", "admin"} }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"yardmaster/internal/api/op"
+	"yardmaster/internal/codehost"
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/repo"
 	"yardmaster/internal/event"
@@ -16,7 +17,7 @@ func (t threadRow) wire(comments []commentRow) Thread {
 	out := Thread{ID: t.ID, PRID: t.PRID, RequestID: t.RequestID, HeadSHA: &t.HeadSHA, State: Open, ResolvedBy: t.ResolvedBy,
 		ResolvedSHA: t.ResolvedSHA, ResolvedAt: t.ResolvedAt, Comments: []Comment{}, CreatedAt: t.CreatedAt}
 	if t.Path != "" {
-		out.Path, out.Line, out.Side = &t.Path, &t.Line, &t.Side
+		out.Path, out.Line, out.Side = &t.Path, &t.Line, (*codehost.Side)(&t.Side)
 	}
 	if t.ResolvedAt != nil {
 		out.State = Resolved
@@ -79,18 +80,18 @@ func withComments(tx *db.Tx, rows []threadRow) ([]Thread, error) {
 }
 
 type commentIn struct {
-	ID       string `json:"id" format:"uuid" doc:"id of the pull request"`
-	Body     string `json:"body" example:"Why not the clock of the server?" doc:"what is said, at most 16 KiB"`
-	ThreadID string `json:"thread_id,omitempty" maxLength:"200" doc:"the thread that it answers"`
-	HeadSHA  string `json:"head_sha,omitempty" pattern:"^[0-9a-f]{40}$" says:"must be the 40 hexadecimal digits of a commit" doc:"the head that was looked at: another one is refused; the present one unless sent"`
-	Path     string `json:"path,omitempty" maxLength:"4096" doc:"a file of the diff"`
-	Line     int    `json:"line,omitempty" minimum:"1" doc:"that the diff shows"`
-	Side     string `json:"side,omitempty" enum:"RIGHT,LEFT" doc:"LEFT: of the file before; RIGHT unless sent"`
+	ID       string        `json:"id" format:"uuid" doc:"id of the pull request"`
+	Body     string        `json:"body" example:"Why not the clock of the server?" doc:"what is said, at most 16 KiB"`
+	ThreadID string        `json:"thread_id,omitempty" maxLength:"200" doc:"the thread that it answers"`
+	HeadSHA  string        `json:"head_sha,omitempty" pattern:"^[0-9a-f]{40}$" says:"must be the 40 hexadecimal digits of a commit" doc:"the head that was looked at: another one is refused; the present one unless sent"`
+	Path     string        `json:"path,omitempty" maxLength:"4096" doc:"a file of the diff"`
+	Line     int           `json:"line,omitempty" minimum:"1" doc:"that the diff shows"`
+	Side     codehost.Side `json:"side,omitempty" doc:"LEFT: of the file before; RIGHT unless sent"`
 }
 
 // check fails with a fault on the first field that makes no sense.
 func (in commentIn) check() (place, error) {
-	at := place{Path: in.Path, Side: in.Side, Line: in.Line}
+	at := place{Path: in.Path, Side: string(in.Side), Line: in.Line}
 	if err := checkBody("body", in.Body); err != nil {
 		return at, err
 	}

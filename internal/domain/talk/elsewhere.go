@@ -47,7 +47,7 @@ func (s *Service) elsewhere(ctx context.Context, r repo.Ref, p Pull, in op.PageI
 	}
 	all = slices.DeleteFunc(all, func(t Thread) bool {
 		micros := t.CreatedAt.UnixMicro()
-		return in.Want("state") != "" && in.Want("state") != t.State || more && (micros > at || micros == at && t.ID >= last)
+		return in.Want("state") != "" && in.Want("state") != string(t.State) || more && (micros > at || micros == at && t.ID >= last)
 	})
 	slices.SortFunc(all, func(a, b Thread) int { return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID)) })
 	return op.NewPage(in, all[:min(len(all), in.Size())], func(t Thread) []string { return op.TimeKey(t.CreatedAt, t.ID) }), nil
@@ -96,7 +96,7 @@ func there(ctx context.Context, forge codehost.Forge, r repo.Ref, p Pull) (out [
 func ofHost(p Pull, t codehost.Thread) Thread {
 	out := Thread{ID: t.ID, PRID: p.ID, State: Open, CreatedAt: t.Comments[0].CreatedAt}
 	if t.Path != "" {
-		out.Path, out.Side = &t.Path, &t.Side
+		out.Path, out.Side = &t.Path, (*codehost.Side)(&t.Side)
 		if t.Line > 0 {
 			out.Line = &t.Line
 		}

@@ -16,11 +16,11 @@ import (
 )
 
 type lineNote struct {
-	_    struct{} `doc:"What is said about a line." schema:"LineNote"`
-	Path string   `json:"path" minLength:"1" maxLength:"4096" example:"web/footer.go" doc:"a file of the diff"`
-	Line int      `json:"line" minimum:"1" example:"12" doc:"that the diff shows"`
-	Side string   `json:"side,omitempty" enum:"RIGHT,LEFT" doc:"LEFT: of the file before; RIGHT unless sent"`
-	Body string   `json:"body" example:"This is one too small." doc:"at most 16 KiB"`
+	_    struct{}      `doc:"What is said about a line." schema:"LineNote"`
+	Path string        `json:"path" minLength:"1" maxLength:"4096" example:"web/footer.go" doc:"a file of the diff"`
+	Line int           `json:"line" minimum:"1" example:"12" doc:"that the diff shows"`
+	Side codehost.Side `json:"side,omitempty" doc:"LEFT: of the file before; RIGHT unless sent"`
+	Body string        `json:"body" example:"This is one too small." doc:"at most 16 KiB"`
 }
 
 type requestIn struct {
@@ -51,7 +51,7 @@ func (in requestIn) check() ([]place, error) {
 	places := make([]place, len(in.Comments))
 	for i, c := range in.Comments {
 		field := "comments." + strconv.Itoa(i) + "."
-		places[i] = place{Path: c.Path, Side: c.Side, Line: c.Line}
+		places[i] = place{Path: c.Path, Side: string(c.Side), Line: c.Line}
 		if err := places[i].check(field); err != nil {
 			return nil, err
 		}

@@ -33,11 +33,17 @@ const (
 	maxComments = 50 // of a thread
 )
 
+// State is the state of a thread.
+type State string
+
 // States of a thread.
 const (
 	Open     = "open"
 	Resolved = "resolved"
 )
+
+// Values lists all states.
+func (State) Values() []string { return []string{Open, Resolved} }
 
 // Pull is a pull request as a conversation about it needs it.
 type Pull struct {
@@ -92,20 +98,20 @@ func New(n Needs) *Service {
 
 // Thread is a thread as the API shows it.
 type Thread struct {
-	_           struct{}   `doc:"What is said about one thing in a pull request." schema:"PullRequestThread"`
-	ID          string     `json:"id" example:"0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the thread; of one at a code host, its name there"`
-	PRID        string     `json:"pr_id" format:"uuid" doc:"the pull request"`
-	RequestID   *string    `json:"request_id" example:"null" doc:"the request for changes that it is part of; null: none, or it is at a code host"`
-	Path        *string    `json:"path" example:"web/footer.go" doc:"the file; null: it is about the whole"`
-	Line        *int       `json:"line" example:"12" doc:"the line; null: it is about the whole, or the line is gone"`
-	Side        *string    `json:"side" enum:"RIGHT,LEFT" example:"RIGHT" doc:"LEFT: a line that the change deletes; null without a file"`
-	HeadSHA     *string    `json:"head_sha" doc:"the head in which the line counts; null: the present one, at a code host"`
-	State       string     `json:"state" enum:"open,resolved" doc:"whether it waits for an answer"`
-	ResolvedBy  *string    `json:"resolved_by" example:"null" doc:"who has resolved it; null: nobody, or a head has"`
-	ResolvedSHA *string    `json:"resolved_sha" example:"null" doc:"the head that answers it; null without one"`
-	ResolvedAt  *time.Time `json:"resolved_at" example:"null" doc:"when it was resolved; null while it is open, or if nobody knows"`
-	Comments    []Comment  `json:"comments" doc:"oldest first, at most 50"`
-	CreatedAt   time.Time  `json:"created_at" doc:"when it began"`
+	_           struct{}       `doc:"What is said about one thing in a pull request." schema:"PullRequestThread"`
+	ID          string         `json:"id" example:"0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of the thread; of one at a code host, its name there"`
+	PRID        string         `json:"pr_id" format:"uuid" doc:"the pull request"`
+	RequestID   *string        `json:"request_id" example:"null" doc:"the request for changes that it is part of; null: none, or it is at a code host"`
+	Path        *string        `json:"path" example:"web/footer.go" doc:"the file; null: it is about the whole"`
+	Line        *int           `json:"line" example:"12" doc:"the line; null: it is about the whole, or the line is gone"`
+	Side        *codehost.Side `json:"side" example:"RIGHT" doc:"LEFT: a line that the change deletes; null without a file"`
+	HeadSHA     *string        `json:"head_sha" doc:"the head in which the line counts; null: the present one, at a code host"`
+	State       State          `json:"state" doc:"whether it waits for an answer"`
+	ResolvedBy  *string        `json:"resolved_by" example:"null" doc:"who has resolved it; null: nobody, or a head has"`
+	ResolvedSHA *string        `json:"resolved_sha" example:"null" doc:"the head that answers it; null without one"`
+	ResolvedAt  *time.Time     `json:"resolved_at" example:"null" doc:"when it was resolved; null while it is open, or if nobody knows"`
+	Comments    []Comment      `json:"comments" doc:"oldest first, at most 50"`
+	CreatedAt   time.Time      `json:"created_at" doc:"when it began"`
 }
 
 // Comment is a comment as the API shows it.

@@ -122,7 +122,7 @@ func TestLimits(t *testing.T) {
 	onBoth(t, func(t *testing.T, y *yard) {
 		long := strings.Repeat("x", maxBody)
 		line := func(path, side, body string, n int) lineNote {
-			return lineNote{Path: path, Line: n, Side: side, Body: body}
+			return lineNote{Path: path, Line: n, Side: codehost.Side(side), Body: body}
 		}
 		for want, in := range map[string]requestIn{
 			"body":            {},

@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/domain/measure"
 	"yardmaster/internal/fault"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
 	"yardmaster/internal/secretscan"
 )
 
@@ -156,16 +157,16 @@ type Plan struct {
 
 // Pulse tells how a run is doing.
 type Pulse struct {
-	_              struct{}         `doc:"How the newest run of a task is doing."`
-	ID             string           `json:"id" format:"uuid" doc:"id of the run"`
-	State          measure.RunState `json:"state" example:"live" doc:"leased: a box has it and the agent has not started; parked: the agent waits for a person"`
-	Outcome        *measure.Outcome `json:"outcome" example:"null" doc:"how it ended; null while it goes on"`
-	Agent          string           `json:"agent" example:"claude" doc:"the program that works, from the template"`
-	Model          *string          `json:"model" example:"model-1" doc:"the model it works with; null when the template names none"`
-	Isolation      *string          `json:"isolation" enum:"bubblewrap,landlock,none" doc:"the sandbox level the agent runs at; null until it has started"`
-	LastSeq        int64            `json:"last_seq" doc:"number of the newest stored event of the run"`
-	ProgressAt     time.Time        `json:"progress_at" doc:"time of the newest event; a run without one for 15 minutes counts as stuck"`
-	LeaseExpiresAt *time.Time       `json:"lease_expires_at" doc:"when the box loses the run unless it renews; null once it has ended"`
+	_              struct{}            `doc:"How the newest run of a task is doing."`
+	ID             string              `json:"id" format:"uuid" doc:"id of the run"`
+	State          measure.RunState    `json:"state" example:"live" doc:"leased: a box has it and the agent has not started; parked: the agent waits for a person"`
+	Outcome        *measure.Outcome    `json:"outcome" example:"null" doc:"how it ended; null while it goes on"`
+	Agent          string              `json:"agent" example:"claude" doc:"the program that works, from the template"`
+	Model          *string             `json:"model" example:"model-1" doc:"the model it works with; null when the template names none"`
+	Isolation      *protocol.Isolation `json:"isolation" doc:"the sandbox level the agent runs at; null until it has started"`
+	LastSeq        int64               `json:"last_seq" doc:"number of the newest stored event of the run"`
+	ProgressAt     time.Time           `json:"progress_at" doc:"time of the newest event; a run without one for 15 minutes counts as stuck"`
+	LeaseExpiresAt *time.Time          `json:"lease_expires_at" doc:"when the box loses the run unless it renews; null once it has ended"`
 }
 
 func (s *Service) get(ctx context.Context, in idIn) (out Detail, err error) {

@@ -27,6 +27,9 @@ import (
 	"yardmaster/internal/db"
 )
 
+// Kind is what sort of work a task is.
+type Kind string
+
 // Kinds of tasks. Only the platform creates tasks of the kinds review, babysit and ci.
 const (
 	KindWork    = "work"
@@ -38,6 +41,11 @@ const (
 	KindDevops  = "devops"
 	KindCI      = "ci"
 )
+
+// Values lists all kinds.
+func (Kind) Values() []string {
+	return []string{KindWork, KindScout, KindSetup, KindReview, KindBabysit, KindKB, KindDevops, KindCI}
+}
 
 // Sink is where a new task goes.
 type Sink string
@@ -123,7 +131,7 @@ type Task struct {
 	_             struct{}          `doc:"One scoped unit of work, from the queue to the merge."`
 	ID            string            `json:"id" format:"uuid" doc:"random UUID; its first eight digits end the name of the branch"`
 	Repo          string            `json:"repo" doc:"owner/name"`
-	Kind          string            `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci" doc:"what sort of work; review, babysit and ci are made by the platform alone"`
+	Kind          Kind              `json:"kind" doc:"what sort of work; review, babysit and ci are made by the platform alone"`
 	Sink          Sink              `json:"sink" doc:"how it was dispatched; direct went to the head of the queue"`
 	Title         string            `json:"title" doc:"one line"`
 	Problem       string            `json:"problem" doc:"what the agent is asked to do, as it was filed"`

@@ -183,7 +183,7 @@ func pendingOf(rows []Row) []Row {
 // wire returns the wire form of a task without the members that other tables decide.
 func wire(t *Row) Task {
 	w := Task{
-		ID: t.ID, Kind: t.Kind, Sink: t.Sink, Title: t.Title, Problem: t.Problem, Status: t.Status, Attempt: t.Attempt,
+		ID: t.ID, Kind: Kind(t.Kind), Sink: t.Sink, Title: t.Title, Problem: t.Problem, Status: t.Status, Attempt: t.Attempt,
 		MaxAttempts: t.MaxAttempts, FailureKind: t.FailureKind, Failure: t.Failure, Holds: []Hold{}, Stuck: t.Stuck,
 		Priority: t.Priority, RunID: t.RunID, BoxID: t.BoxID, Branch: t.Branch, BaseSHA: t.BaseSHA, PRID: t.PRID, AskID: t.AskID,
 		PlanID: t.PlanID, GroupID: t.GroupID,

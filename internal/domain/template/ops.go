@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/fault"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/policy"
+	"yardmaster/internal/protocol"
 )
 
 const group = "Templates and prompt variables"
@@ -73,18 +74,18 @@ func (s *Service) get(ctx context.Context, in nameIn) (out Template, err error) 
 }
 
 type setIn struct {
-	Name       string            `json:"name" example:"careful" doc:"lower-case words with - or _ between them"`
-	Agent      string            `json:"agent,omitempty" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" doc:"the program that works; builtin unless given"`
-	Model      string            `json:"model,omitempty" maxLength:"200" example:"model-1" doc:"model to work with; left out: the agent's own choice"`
-	Provider   llm.Provider      `json:"provider,omitempty" doc:"whose key is used; left out: the first of the account's keys that fits"`
-	BaseURL    string            `json:"base_url,omitempty" maxLength:"500" doc:"required for the providers compatible and azure"`
-	Options    map[string]string `json:"options,omitempty" maxItems:"64" maxLength:"4000" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
-	Command    []string          `json:"command,omitempty" maxItems:"100" maxLength:"4000" doc:"required for the agent command"`
-	Timeout    int64             `json:"timeout,omitempty" unit:"seconds" minimum:"10" maximum:"86400" doc:"seconds; default 3600"`
-	API        string            `json:"api,omitempty" enum:"chat,messages,responses" doc:"for the agent builtin; default chat"`
-	Isolation  string            `json:"isolation,omitempty" enum:"none,best,landlock,bubblewrap" doc:"default best: the best that the box has, and none only on a member's own box or where the policy file says so"`
-	Challenger string            `json:"challenger,omitempty" maxLength:"63" example:"bold" doc:"a template that is to get a share of the work tasks that name this one"`
-	Share      int64             `json:"share,omitempty" minimum:"1" maximum:"99" example:"20" doc:"of a hundred tasks, how many the challenger gets, by the hash of their id"`
+	Name       string                  `json:"name" example:"careful" doc:"lower-case words with - or _ between them"`
+	Agent      Agent                   `json:"agent,omitempty" doc:"the program that works; builtin unless given"`
+	Model      string                  `json:"model,omitempty" maxLength:"200" example:"model-1" doc:"model to work with; left out: the agent's own choice"`
+	Provider   llm.Provider            `json:"provider,omitempty" doc:"whose key is used; left out: the first of the account's keys that fits"`
+	BaseURL    string                  `json:"base_url,omitempty" maxLength:"500" doc:"required for the providers compatible and azure"`
+	Options    map[string]string       `json:"options,omitempty" maxItems:"64" maxLength:"4000" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
+	Command    []string                `json:"command,omitempty" maxItems:"100" maxLength:"4000" doc:"required for the agent command"`
+	Timeout    int64                   `json:"timeout,omitempty" unit:"seconds" minimum:"10" maximum:"86400" doc:"seconds; default 3600"`
+	API        API                     `json:"api,omitempty" doc:"for the agent builtin; default chat"`
+	Isolation  protocol.LeastIsolation `json:"isolation,omitempty" doc:"default best: the best that the box has, and none only on a member's own box or where the policy file says so"`
+	Challenger string                  `json:"challenger,omitempty" maxLength:"63" example:"bold" doc:"a template that is to get a share of the work tasks that name this one"`
+	Share      int64                   `json:"share,omitempty" minimum:"1" maximum:"99" example:"20" doc:"of a hundred tasks, how many the challenger gets, by the hash of their id"`
 }
 
 // template fills in the defaults of what was left out.
@@ -136,7 +137,7 @@ func (s *Service) set(ctx context.Context, in setIn) (out Template, err error) {
 		}
 		out = r.template()
 		s.Hub.Notify(tx, event.QueueTopic(tx.Account), event.QueueTopic("")) // tasks may have waited for it
-		return setEvent.Record(tx, event.Subject{ID: t.Name}, setData{Agent: t.Agent, Model: t.Model, Provider: string(t.Provider)})
+		return setEvent.Record(tx, event.Subject{ID: t.Name}, setData{Agent: string(t.Agent), Model: t.Model, Provider: string(t.Provider)})
 	})
 	return out, err
 }

@@ -16,6 +16,7 @@ import (
 	"yardmaster/internal/lazy"
 	"yardmaster/internal/llm"
 	"yardmaster/internal/needs"
+	"yardmaster/internal/protocol"
 )
 
 // The agents that are no separate programs: the one that this program carries,
@@ -24,6 +25,20 @@ const (
 	Builtin = "builtin"
 	Command = "command"
 )
+
+// Agent is what works on a task.
+type Agent string
+
+// Values lists all agents.
+func (Agent) Values() []string {
+	return []string{Builtin, "claude", "codex", "opencode", "gemini", "qwen", "goose", Command}
+}
+
+// API is the wire form that the agent builtin speaks.
+type API string
+
+// Values lists all forms.
+func (API) Values() []string { return []string{"chat", "messages", "responses"} }
 
 // Default is the template that every account has, set or not.
 const Default = "default"
@@ -34,22 +49,22 @@ const maxTemplates = 200
 // Template says how an agent is run. A field that the caller of template.set
 // leaves out has its default.
 type Template struct {
-	_          struct{}          `doc:"How an agent is run."`
-	Name       string            `json:"name" example:"default" doc:"what tasks and policy files call it"`
-	Agent      string            `json:"agent" enum:"builtin,claude,codex,opencode,gemini,qwen,goose,command" doc:"builtin and command come with every box; the others must be installed there"`
-	Model      string            `json:"model" example:"model-1" doc:"empty: the agent's own choice"`
-	Provider   llm.Provider      `json:"provider" or:"" doc:"whose key is used; empty: the first of the account's keys that fits"`
-	BaseURL    string            `json:"base_url" example:"" doc:"of the providers compatible and azure: the key with this address is used"`
-	Options    map[string]string `json:"options" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
-	Command    []string          `json:"command" example:"[]" doc:"argv of the agent command"`
-	Seconds    int64             `json:"timeout" example:"3600" doc:"seconds a run may take"`
-	API        string            `json:"api" enum:"chat,messages,responses," example:"chat" doc:"wire form that the agent builtin speaks; empty for the others"`
-	Isolation  string            `json:"isolation" enum:"none,best,landlock,bubblewrap" example:"best" doc:"the least a box must offer; best is any level but none"`
-	Challenger string            `json:"challenger,omitempty" example:"bold" doc:"a template that gets a share of the work tasks that name this one; absent: none"`
-	Share      int64             `json:"share,omitzero" example:"20" doc:"of a hundred tasks, how many the challenger gets"`
-	Lanes      *Lanes            `json:"lanes,omitempty" doc:"what came of both; of template.get alone, once a task was split"`
-	CreatedAt  *time.Time        `json:"created_at" doc:"null: never set, this is what every account begins with"`
-	UpdatedAt  *time.Time        `json:"updated_at" doc:"when it was last set; null: never"`
+	_          struct{}                `doc:"How an agent is run."`
+	Name       string                  `json:"name" example:"default" doc:"what tasks and policy files call it"`
+	Agent      Agent                   `json:"agent" doc:"builtin and command come with every box; the others must be installed there"`
+	Model      string                  `json:"model" example:"model-1" doc:"empty: the agent's own choice"`
+	Provider   llm.Provider            `json:"provider" or:"" doc:"whose key is used; empty: the first of the account's keys that fits"`
+	BaseURL    string                  `json:"base_url" example:"" doc:"of the providers compatible and azure: the key with this address is used"`
+	Options    map[string]string       `json:"options" example:"{\"effort\":\"high\"}" doc:"settings of the agent, by name"`
+	Command    []string                `json:"command" example:"[]" doc:"argv of the agent command"`
+	Seconds    int64                   `json:"timeout" example:"3600" doc:"seconds a run may take"`
+	API        API                     `json:"api" or:"" example:"chat" doc:"wire form that the agent builtin speaks; empty for the others"`
+	Isolation  protocol.LeastIsolation `json:"isolation" example:"best" doc:"the least a box must offer; best is any level but none"`
+	Challenger string                  `json:"challenger,omitempty" example:"bold" doc:"a template that gets a share of the work tasks that name this one; absent: none"`
+	Share      int64                   `json:"share,omitzero" example:"20" doc:"of a hundred tasks, how many the challenger gets"`
+	Lanes      *Lanes                  `json:"lanes,omitempty" doc:"what came of both; of template.get alone, once a task was split"`
+	CreatedAt  *time.Time              `json:"created_at" doc:"null: never set, this is what every account begins with"`
+	UpdatedAt  *time.Time              `json:"updated_at" doc:"when it was last set; null: never"`
 }
 
 // Defaults returns the template of that name with the default in every other
@@ -75,7 +90,7 @@ func (t Template) APIs() []llm.API {
 	case "gemini":
 		return []llm.API{llm.Gemini}
 	case Builtin:
-		if t.API != string(llm.Messages) {
+		if string(t.API) != string(llm.Messages) {
 			return []llm.API{llm.API(t.API), llm.Messages}
 		}
 		return []llm.API{llm.Messages}

@@ -145,7 +145,7 @@ type Issue struct {
 	ID         string     `json:"id" format:"uuid" doc:"id of the issue, here and at Linear"`
 	Repo       *string    `json:"repo" example:"acme/web" doc:"repository that the task was for; null: the account has it no more"`
 	Title      string     `json:"title" doc:"its title"`
-	State      string     `json:"state" enum:"wanted,opened,failed" example:"opened" doc:"wanted: it is yet to be opened; failed: Linear refused it, or did not answer for a day"`
+	State      State      `json:"state" example:"opened" doc:"wanted: it is yet to be opened; failed: Linear refused it, or did not answer for a day"`
 	Identifier *string    `json:"identifier" example:"ENG-7" doc:"what Linear calls it; null until it was opened"`
 	URL        *string    `json:"url" example:"https://linear.app/acme/issue/ENG-7" doc:"its page; null until it was opened"`
 	Error      *string    `json:"error" example:"null" doc:"why the last try failed; null if none did, or it was opened since"`
@@ -180,7 +180,7 @@ func (s *Service) issues(ctx context.Context, in issuesIn) (page op.Page[Issue],
 		}
 		page = op.ShowPage(in.PageIn, rows, func(r issueRow) []string { return op.TimeKey(r.CreatedAt, r.ID) }, func(r issueRow) Issue {
 			return Issue{
-				ID: r.ID, Repo: db.NullText(names[r.RepoID]), Title: r.Title, State: r.State, Identifier: r.Identifier, URL: r.URL,
+				ID: r.ID, Repo: db.NullText(names[r.RepoID]), Title: r.Title, State: State(r.State), Identifier: r.Identifier, URL: r.URL,
 				Error:     r.Error,
 				CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, EndedAt: r.EndedAt,
 			}

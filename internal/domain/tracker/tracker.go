@@ -27,12 +27,18 @@ import (
 	"yardmaster/internal/secretscan"
 )
 
+// State is the state of an issue.
+type State string
+
 // States of an issue.
 const (
 	Wanted = "wanted" // it is yet to be opened
 	Opened = "opened"
 	Failed = "failed" // Linear refused it, or did not answer for a day
 )
+
+// Values lists all states.
+func (State) Values() []string { return []string{Wanted, Opened, Failed} }
 
 // Limits of an issue, in characters, and of its tries.
 const (

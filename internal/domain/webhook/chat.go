@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/domain/notification"
 	"yardmaster/internal/hook"
 )
 
@@ -13,18 +14,16 @@ import (
 // follows.
 const ofNotices = "notification."
 
-// NoticeKind is the kind of a notification.
-type NoticeKind string
-
-// Values lists the kinds that webhooks can ask for.
-func (NoticeKind) Values() []string {
-	return []string{"approval", "blocker", "escalation", "task_done", "task_failed", "plan", "spending", "box", "connection"}
-}
-
 // chatTypes are what a chat is told of unless somebody chooses.
-var chatTypes = []string{
-	ofNotices + "approval", ofNotices + "blocker", ofNotices + "connection", ofNotices + "escalation", ofNotices + "plan",
-	ofNotices + "spending", ofNotices + "task_failed", PullMerged, TestPing,
+func chatTypes() []string { return append(ofKinds(notification.ForChats()), PullMerged, TestPing) }
+
+// ofKinds lists the types of events that tell of kinds of notifications.
+func ofKinds(kinds []string) []string {
+	out := make([]string, 0, len(kinds)+2)
+	for _, k := range kinds {
+		out = append(out, ofNotices+k)
+	}
+	return out
 }
 
 // EventType is the type of an event that a webhook is sent.
@@ -35,23 +34,19 @@ func (EventType) Values() []string { return Types() }
 
 // Types are the types of events that a webhook can ask for.
 func Types() []string {
-	all := slices.Clone(types)
-	for _, k := range NoticeKind("").Values() {
-		all = append(all, ofNotices+k)
-	}
-	return all
+	return append(slices.Clone(types), ofKinds(notification.Kind("").Values())...)
 }
 
 // Notice is something that people are told, as data of an event.
 type Notice struct {
-	_       struct{}   `doc:"What people are told."`
-	Kind    NoticeKind `json:"kind" doc:"kind of the notification, as in the type of the event"`
-	Title   string     `json:"title" doc:"one line"`
-	Text    string     `json:"text" example:"It is the work of an agent." doc:"a few sentences"`
-	Repo    *string    `json:"repo" doc:"owner/name; null: it is about no one repository"`
-	Noun    string     `json:"noun" example:"pull" doc:"what it is about"`
-	Subject string     `json:"subject" example:"0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of what it is about"`
-	URL     string     `json:"url" doc:"the page about it"`
+	_       struct{}          `doc:"What people are told."`
+	Kind    notification.Kind `json:"kind" doc:"kind of the notification, as in the type of the event"`
+	Title   string            `json:"title" doc:"one line"`
+	Text    string            `json:"text" example:"It is the work of an agent." doc:"a few sentences"`
+	Repo    *string           `json:"repo" doc:"owner/name; null: it is about no one repository"`
+	Noun    string            `json:"noun" example:"pull" doc:"what it is about"`
+	Subject string            `json:"subject" example:"0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"id of what it is about"`
+	URL     string            `json:"url" doc:"the page about it"`
 }
 
 // Tell has a notice delivered to the webhooks of tx.Account that ask for its kind or, if

@@ -147,7 +147,7 @@ func (s *Service) create(ctx context.Context, in createIn) (out Created, err err
 	case in.Events == nil && in.Format == hook.JSON:
 		in.Events = slices.Clone(types)
 	case in.Events == nil:
-		in.Events = slices.Clone(chatTypes)
+		in.Events = chatTypes()
 	}
 	slices.Sort(in.Events)
 	in.Events = slices.Compact(in.Events)
@@ -307,21 +307,21 @@ func (s *Service) revive(ctx context.Context, in idIn) (out Webhook, err error) 
 
 // Attempt is a row of the ledger.
 type Attempt struct {
-	_              struct{}   `doc:"An attempt to send an event to a webhook." schema:"WebhookAttempt"`
-	ID             string     `json:"id" format:"uuid" doc:"id of the attempt"`
-	HookID         string     `json:"hook_id" format:"uuid" doc:"the webhook"`
-	HookName       string     `json:"hook_name" example:"coder" doc:"name of the webhook"`
-	DeliveryID     string     `json:"delivery_id" format:"uuid" doc:"the delivery that it is an attempt of"`
-	EventID        string     `json:"event_id" example:"evt_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"the event; receivers know it by this"`
-	Type           EventType  `json:"type" example:"pr.merged" doc:"type of the event"`
-	Attempt        int64      `json:"attempt" example:"1" doc:"1 to 9; 0 for an event that was skipped"`
-	Status         string     `json:"status" enum:"ok,retrying,exhausted,skipped" example:"ok" doc:"retrying: it failed, and next_attempt_at says when it is tried again; exhausted: it failed for good; skipped: the webhook was unhealthy"`
-	ResponseStatus *int64     `json:"response_status" example:"200" doc:"status of the answer; null: there was none"`
-	Response       string     `json:"response_excerpt" example:"ok" doc:"the first 2 KB of the answer's body"`
-	Error          *string    `json:"error" example:"null" doc:"why it failed; null: it did not"`
-	DurationMS     int64      `json:"duration_ms" example:"84" doc:"how long it took"`
-	NextAttemptAt  *time.Time `json:"next_attempt_at" example:"null" doc:"when it is tried again, or up to 15 seconds later; null: it is not"`
-	At             time.Time  `json:"at" doc:"when it was over"`
+	_              struct{}     `doc:"An attempt to send an event to a webhook." schema:"WebhookAttempt"`
+	ID             string       `json:"id" format:"uuid" doc:"id of the attempt"`
+	HookID         string       `json:"hook_id" format:"uuid" doc:"the webhook"`
+	HookName       string       `json:"hook_name" example:"coder" doc:"name of the webhook"`
+	DeliveryID     string       `json:"delivery_id" format:"uuid" doc:"the delivery that it is an attempt of"`
+	EventID        string       `json:"event_id" example:"evt_0199d3a4-5b6c-7d8e-9f01-23456789abcd" doc:"the event; receivers know it by this"`
+	Type           EventType    `json:"type" example:"pr.merged" doc:"type of the event"`
+	Attempt        int64        `json:"attempt" example:"1" doc:"1 to 9; 0 for an event that was skipped"`
+	Status         AttemptState `json:"status" example:"ok" doc:"retrying: it failed, and next_attempt_at says when it is tried again; exhausted: it failed for good; skipped: the webhook was unhealthy"`
+	ResponseStatus *int64       `json:"response_status" example:"200" doc:"status of the answer; null: there was none"`
+	Response       string       `json:"response_excerpt" example:"ok" doc:"the first 2 KB of the answer's body"`
+	Error          *string      `json:"error" example:"null" doc:"why it failed; null: it did not"`
+	DurationMS     int64        `json:"duration_ms" example:"84" doc:"how long it took"`
+	NextAttemptAt  *time.Time   `json:"next_attempt_at" example:"null" doc:"when it is tried again, or up to 15 seconds later; null: it is not"`
+	At             time.Time    `json:"at" doc:"when it was over"`
 }
 
 type ledgerIn struct{ op.PageIn }
@@ -340,7 +340,7 @@ func (s *Service) deliveries(ctx context.Context, in ledgerIn) (op.Page[Attempt]
 		return Attempt{
 			ID: r.ID, HookID: r.HookID, HookName: r.Name, DeliveryID: r.DeliveryID, EventID: r.EventID,
 			Type: EventType(r.Type), Attempt: r.Attempt,
-			Status: r.State, ResponseStatus: r.ResponseStatus, Response: r.Excerpt, Error: r.Error, DurationMS: r.Took / 1000,
+			Status: AttemptState(r.State), ResponseStatus: r.ResponseStatus, Response: r.Excerpt, Error: r.Error, DurationMS: r.Took / 1000,
 			NextAttemptAt: r.NextAt, At: r.At,
 		}
 	}), err

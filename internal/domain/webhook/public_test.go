@@ -218,7 +218,7 @@ func apart(t *testing.T) {
 	}
 	says := map[string]string{}
 	for _, a := range y.ledger() {
-		says[a.HookName] = a.Status
+		says[a.HookName] = string(a.Status)
 		if a.Error != nil {
 			says[a.HookName] += ": " + *a.Error
 		}

@@ -36,6 +36,9 @@ const (
 // types are those that a webhook can ask for.
 var types = []string{PullMerged, IssueEscalated, IssueHandoff, TestPing}
 
+// AttemptState is how an attempt ended.
+type AttemptState string
+
 // States of a delivery, and of an attempt in the ledger.
 const (
 	Pending   = "pending"
@@ -44,6 +47,9 @@ const (
 	Exhausted = "exhausted"
 	Skipped   = "skipped" // the webhook was not healthy, so nothing was sent
 )
+
+// Values lists all states.
+func (AttemptState) Values() []string { return []string{OK, Retrying, Exhausted, Skipped} }
 
 // Limits of webhooks.
 const (

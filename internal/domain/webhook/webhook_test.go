@@ -173,7 +173,7 @@ func TestLadder(t *testing.T) {
 			if i == 8 {
 				want = Exhausted
 			}
-			if a.Attempt != int64(i+1) || a.Status != want || *a.ResponseStatus != 503 || len(a.Response) != hook.Excerpt ||
+			if a.Attempt != int64(i+1) || string(a.Status) != want || *a.ResponseStatus != 503 || len(a.Response) != hook.Excerpt ||
 				a.HookName != "coder" ||
 				(a.NextAttemptAt != nil) != (i < 8) {
 				y.t.Errorf("%+v", a)

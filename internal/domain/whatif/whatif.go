@@ -35,11 +35,11 @@ type Found struct {
 
 // Wait is how long tries of a kind waited.
 type Wait struct {
-	_    struct{} `doc:"How long tries waited, from when they were ready." schema:"SimulatedWait"`
-	Kind string   `json:"kind" enum:"work,scout,setup,review,babysit,kb,devops,ci" doc:"kind of their task"`
-	N    int64    `json:"n" example:"120" doc:"tries"`
-	P50  Seconds  `json:"p50_s" doc:"half of them waited no longer"`
-	P90  Seconds  `json:"p90_s" doc:"nine of ten waited no longer"`
+	_    struct{}       `doc:"How long tries waited, from when they were ready." schema:"SimulatedWait"`
+	Kind queue.TaskKind `json:"kind" doc:"kind of their task"`
+	N    int64          `json:"n" example:"120" doc:"tries"`
+	P50  Seconds        `json:"p50_s" doc:"half of them waited no longer"`
+	P90  Seconds        `json:"p90_s" doc:"nine of ten waited no longer"`
 }
 
 // Seconds are a time as it was, and as it would have been.
@@ -130,17 +130,17 @@ func waits(all []Try, began map[string]time.Time) []Wait {
 	was, would := map[string][]time.Duration{}, map[string][]time.Duration{}
 	var kinds []string
 	for _, t := range all {
-		if was[t.Kind] == nil {
-			kinds = append(kinds, t.Kind)
+		if was[string(t.Kind)] == nil {
+			kinds = append(kinds, string(t.Kind))
 		}
-		was[t.Kind] = append(was[t.Kind], t.ClaimedAt.Sub(t.ReadyAt))
-		would[t.Kind] = append(would[t.Kind], began[t.RunID].Sub(t.ReadyAt))
+		was[string(t.Kind)] = append(was[string(t.Kind)], t.ClaimedAt.Sub(t.ReadyAt))
+		would[string(t.Kind)] = append(would[string(t.Kind)], began[t.RunID].Sub(t.ReadyAt))
 	}
 	slices.Sort(kinds)
 	out := []Wait{}
 	for _, k := range kinds {
 		out = append(out, Wait{
-			Kind: k, N: int64(len(was[k])),
+			Kind: queue.TaskKind(k), N: int64(len(was[k])),
 			P50: Seconds{Was: quantile(was[k], 50), Would: quantile(would[k], 50)},
 			P90: Seconds{Was: quantile(was[k], 90), Would: quantile(would[k], 90)},
 		})
@@ -202,7 +202,7 @@ func asked(all []Try, p *repo.Policy) (out Counts) {
 		was := t.Asked
 		out.Was += was
 		switch {
-		case p == nil || textOr(t.MergeMode) == p.Merge.Mode:
+		case p == nil || textOr(t.MergeMode) == string(p.Merge.Mode):
 			out.Would += was
 		case p.Merge.Mode == "auto":
 			out.Would += t.Protected

@@ -33,7 +33,11 @@ type operation struct {
 
 // offered are the lists of values that pages let people choose from, each from a member of a
 // schema.
-var offered = []struct{ name, schema, member string }{{"providers", "BillingKey", "provider"}}
+var offered = []struct{ name, schema, member string }{
+	{"providers", "BillingKey", "provider"},
+	{"notificationKinds", "Notification", "kind"},
+	{"webhookEvents", "WebhookAttempt", "type"},
+}
 
 // generate returns the client of an OpenAPI document: a type for each schema, and a
 // constant for each operation, so that those which no page uses fall out of the

@@ -138,7 +138,8 @@ func (y *Yard) Block(taskID, kind string, fields map[string]string) {
 	b := protocol.BlockerDeclared{ID: id.New(), Kind: kind, Question: "How do I get <b>in</b>?"}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		f := protocol.BlockerField{Name: name, Description: "for the tests"}
-		f.Kind, f.Environment, _ = strings.Cut(strings.TrimSpace(fields[name]), " ")
+		kind, environment, _ := strings.Cut(strings.TrimSpace(fields[name]), " ")
+		f.Kind, f.Environment = protocol.FieldKind(kind), environment
 		b.Fields = append(b.Fields, f)
 	}
 	y.OnTask(taskID, func(tx *db.Tx, t *task.Row) error {

@@ -1,4 +1,8 @@
+<<<<<<<< HEAD:internal/web/dist/chunk-QCLJ5HWU.js
 import{e as E,h as F}from"./chunk-V33RXS7C.js";import{a as c,g as l,i as _}from"./chunk-HUJUWVYJ.js";import{b as H}from"./chunk-CGNJKR2X.js";import{d as D}from"./chunk-C4QB227Y.js";import{b as $}from"./chunk-XQQWDVU4.js";import{r as B}from"./chunk-IIDQ6UIN.js";import{g as P,i as M,ma as S,na as A,pa as K,ub as C}from"./chunk-5GZCR7FB.js";import{useRef as w,useState as f}from"./vendor-V4P4C4WP.js";import{Fragment as z,jsx as i,jsxs as a}from"./vendor-V4P4C4WP.js";var h=new Map,O=t=>/^#+ +(.*)$/m.exec(t)?.[1]?.trim()??"",I=(t,e)=>(c(t,e)??"").split(`
+========
+import{c as E,f as F}from"./chunk-X7LZUJDV.js";import{a as c,g as l,i as _}from"./chunk-GKWP6H2P.js";import{b as H}from"./chunk-XI2WO77G.js";import{d as D}from"./chunk-RLASIDCO.js";import{b as $}from"./chunk-XQQWDVU4.js";import{r as B}from"./chunk-PAHJ4F5U.js";import{g as P,i as M,oa as S,pa as A,ra as K,vb as C}from"./chunk-I5JFQ2OP.js";import{useRef as w,useState as f}from"./vendor-V4P4C4WP.js";import{Fragment as z,jsx as i,jsxs as a}from"./vendor-V4P4C4WP.js";var h=new Map,O=t=>/^#+ +(.*)$/m.exec(t)?.[1]?.trim()??"",I=(t,e)=>(c(t,e)??"").split(`
+>>>>>>>> h-e:internal/web/dist/chunk-V2G3XWAO.js
 `).map(d=>d.trim()).filter(Boolean);function se(t){let[e,d]=f(t.of),[s,g]=f(),[r,m]=f(),[v,W]=f(0),u=M.peek()+t.repo.id+"/"+(t.of?.slug??""),p=w(h.get(u)),y=w(null),G=p.current??e?.body??"",N=!!e?.body.includes(`\r
 `),k=e?.provenance.commit??void 0,R=()=>y.current.querySelector("[name=body]").value,L=n=>{let o=String(n.get("body")??"").replaceAll(`\r
 `,`

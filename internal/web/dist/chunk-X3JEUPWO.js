@@ -1,4 +1,8 @@
+<<<<<<<< HEAD:internal/web/dist/chunk-X3JEUPWO.js
 import{g as P,i as x,k as S,m as F,mb as d,o as L,u as A}from"./chunk-5GZCR7FB.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
+========
+import{g as P,i as x,k as S,m as F,nb as d,o as L,u as A}from"./chunk-I5JFQ2OP.js";var f=class{lastId="";rest="";cr=!1;take(t){this.cr&&t.startsWith(`
+>>>>>>>> h-e:internal/web/dist/chunk-45G5SY5D.js
 `)&&(t=t.slice(1)),this.cr=t.endsWith("\r"),this.rest+=t.replace(/\r\n?/g,`
 `);let e=[],n=0;for(let r=0;(r=this.rest.indexOf(`
 

@@ -648,6 +648,8 @@ export type WrittenKnowledgePage = { "created": boolean; "links": (string)[]; "p
 export type Yanked = { "artifacts": number; "channel": string; "version": string };
 
 export const providers = ["anthropic", "openai", "google", "openrouter", "compatible", "scripted", "bedrock", "azure"] as const;
+export const notificationKinds = ["approval", "blocker", "escalation", "task_done", "task_failed", "plan", "spending", "box", "connection"] as const;
+export const webhookEvents = ["pr.merged", "issue.escalated", "issue.handoff", "test.ping", "notification.approval", "notification.blocker", "notification.escalation", "notification.task_done", "notification.task_failed", "notification.plan", "notification.spending", "notification.box", "notification.connection"] as const;
 
 export const accessRequestCreate = /* @__PURE__ */ op<{  } & AccessRequestCreateInput, Applied>("access_request.create", "POST", "/v1/access-requests", "none");
 export const accessRequestDecline = /* @__PURE__ */ op<{ "id": string } & AccessRequestDeclineInput, AccessRequest>("access_request.decline", "POST", "/v1/admin/access-requests/{id}/decline", "admin:users");

@@ -11,6 +11,9 @@ import (
 	"yardmaster/internal/domain/repo"
 )
 
+// ActionKind is what an action does.
+type ActionKind string
+
 // Kinds of pending actions. A merge is asked for by the server itself, a push by a round
 // on the branch of a person, the others by agents.
 const (
@@ -20,6 +23,11 @@ const (
 	KindReopen = "reopen"
 	KindLabel  = "label"
 )
+
+// Values lists all kinds.
+func (ActionKind) Values() []string {
+	return []string{KindMerge, KindClose, KindPush, KindReopen, KindLabel}
+}
 
 // Details are what an action that is no merge is about.
 type Details struct {
@@ -147,7 +155,8 @@ func (a Action) Covers(p *Protected) bool {
 // Wire is the action as the API shows it.
 func (a Action) Wire() PendingAction {
 	out := PendingAction{
-		ID: a.ID, PRID: a.PRID, Kind: a.Kind, HeadSHA: a.HeadSHA, State: a.State, Error: a.Error, DecidedBy: a.DecidedBy,
+		ID: a.ID, PRID: a.PRID, Kind: ActionKind(a.Kind), HeadSHA: a.HeadSHA, State: ActionState(a.State), Error: a.Error,
+		DecidedBy:   a.DecidedBy,
 		CarriedFrom: a.CarriedFrom, Label: db.NullText(a.Details.V.Label), PushSHA: db.NullText(a.Details.V.SHA),
 		Why:         db.NullText(a.Details.V.Why),
 		RequestedAt: a.RequestedAt, DecidedAt: a.DecidedAt, ExpiresAt: a.ExpiresAt,
@@ -165,6 +174,9 @@ func (a Action) Wire() PendingAction {
 	return out
 }
 
+// ActionState is the state of an action.
+type ActionState string
+
 // States of a pending action.
 const (
 	ActionPending  = "pending"
@@ -176,28 +188,33 @@ const (
 	ActionExpired  = "expired"
 )
 
+// Values lists all states.
+func (ActionState) Values() []string {
+	return []string{ActionPending, ActionApproved, ActionApplied, ActionFailed, ActionSkipped, ActionStale, ActionExpired}
+}
+
 // AskFor is the lifetime of an unanswered question.
 const AskFor = 14 * 24 * time.Hour
 
 // PendingAction is a change to a pull request that waits for the answer of a person.
 type PendingAction struct {
-	_           struct{}   `doc:"A question about a pull request, and its answer." schema:"PendingAction"`
-	ID          string     `json:"id" format:"uuid" doc:"id of the question"`
-	PRID        string     `json:"pr_id" format:"uuid" doc:"the pull request it is about"`
-	Kind        string     `json:"kind" enum:"merge,close,push,reopen,label" doc:"what is asked for; push: the work of a round to a branch of a person"`
-	Label       *string    `json:"label" example:"null" doc:"that is to be put on it; null unless that is asked"`
-	PushSHA     *string    `json:"push_sha" example:"null" doc:"the commit that the branch is to be moved to; null unless that is asked"`
-	Why         *string    `json:"why" example:"null" doc:"the reason that the agent gave; null for a merge"`
-	HeadSHA     string     `json:"head_sha" doc:"the head that it is about; a newer head makes it stale"`
-	State       string     `json:"state" enum:"pending,approved,applied,failed,skipped,stale,expired" doc:"approved: to be carried out; applied: done; skipped: declined; stale: the head has moved; expired: nobody answered for 14 days"`
-	Error       *string    `json:"error" example:"null" doc:"why it could not be carried out, the last time; null unless it failed"`
-	RetryAt     *time.Time `json:"retry_at" example:"null" doc:"when an approved one that failed is tried again; null unless it is"`
-	BeginsAt    *time.Time `json:"begins_at" example:"null" doc:"when an approved merge begins at the earliest, until which the approval can be taken back; null: it does not wait for that"`
-	DecidedBy   *string    `json:"decided_by" example:"null" doc:"who decided: user:<id>, or policy; null while it is pending"`
-	RequestedAt time.Time  `json:"requested_at" doc:"when it was asked"`
-	DecidedAt   *time.Time `json:"decided_at" example:"null" doc:"when it was decided; null while it is pending"`
-	ExpiresAt   time.Time  `json:"expires_at" doc:"when it lapses unless somebody answers"`
-	Question    string     `json:"question" example:"Merge pull request #42 into main?" doc:"what is asked, in words for people"`
-	CarriedFrom *string    `json:"carried_from" example:"null" doc:"the head that it was asked, or decided, about, if the branch has a newer head with the same change; null: the one above"`
-	Protected   *Protected `json:"protected" doc:"what would change that a person is always asked about; null: nothing, or it was not looked at yet. An approval covers what the question said: if a merge would change more, it is asked about anew"`
+	_           struct{}    `doc:"A question about a pull request, and its answer." schema:"PendingAction"`
+	ID          string      `json:"id" format:"uuid" doc:"id of the question"`
+	PRID        string      `json:"pr_id" format:"uuid" doc:"the pull request it is about"`
+	Kind        ActionKind  `json:"kind" doc:"what is asked for; push: the work of a round to a branch of a person"`
+	Label       *string     `json:"label" example:"null" doc:"that is to be put on it; null unless that is asked"`
+	PushSHA     *string     `json:"push_sha" example:"null" doc:"the commit that the branch is to be moved to; null unless that is asked"`
+	Why         *string     `json:"why" example:"null" doc:"the reason that the agent gave; null for a merge"`
+	HeadSHA     string      `json:"head_sha" doc:"the head that it is about; a newer head makes it stale"`
+	State       ActionState `json:"state" doc:"approved: to be carried out; applied: done; skipped: declined; stale: the head has moved; expired: nobody answered for 14 days"`
+	Error       *string     `json:"error" example:"null" doc:"why it could not be carried out, the last time; null unless it failed"`
+	RetryAt     *time.Time  `json:"retry_at" example:"null" doc:"when an approved one that failed is tried again; null unless it is"`
+	BeginsAt    *time.Time  `json:"begins_at" example:"null" doc:"when an approved merge begins at the earliest, until which the approval can be taken back; null: it does not wait for that"`
+	DecidedBy   *string     `json:"decided_by" example:"null" doc:"who decided: user:<id>, or policy; null while it is pending"`
+	RequestedAt time.Time   `json:"requested_at" doc:"when it was asked"`
+	DecidedAt   *time.Time  `json:"decided_at" example:"null" doc:"when it was decided; null while it is pending"`
+	ExpiresAt   time.Time   `json:"expires_at" doc:"when it lapses unless somebody answers"`
+	Question    string      `json:"question" example:"Merge pull request #42 into main?" doc:"what is asked, in words for people"`
+	CarriedFrom *string     `json:"carried_from" example:"null" doc:"the head that it was asked, or decided, about, if the branch has a newer head with the same change; null: the one above"`
+	Protected   *Protected  `json:"protected" doc:"what would change that a person is always asked about; null: nothing, or it was not looked at yet. An approval covers what the question said: if a merge would change more, it is asked about anew"`
 }

@@ -32,10 +32,22 @@ const (
 	NeedsReview     = moves.NeedReview     // findings are to be looked at again, and the review is held
 )
 
+// NeedReason is why a pull request waits for a person.
+type NeedReason string
+
+// Values lists all reasons.
+func (NeedReason) Values() []string {
+	return []string{
+		NeedsDecision, NeedsAgain, NeedsExpired, NeedsMerge, NeedsRetry, NeedsRearm,
+		NeedsBase, NeedsCheck, NeedsApproval, NeedsMachine, NeedsChanges, NeedsPush, NeedsStopped,
+		NeedsReady, NeedsEnable, NeedsPermission, NeedsBaseBranch, NeedsHands, NeedsReview,
+	}
+}
+
 // Need is a step of a pull request that only a person can take.
 type Need struct {
 	_          struct{}          `doc:"What only a person can do about a pull request." schema:"Need"`
-	Why        string            `json:"why" enum:"asked,declined,expired,left_to_people,merge_failed,spent,base_broken,check_missing,action_required,check_infra,changes_requested,push_asked,stopped,draft,repo_disabled,permission_missing,base_missing,branch_not_ours,review_held" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; base_broken: checks at the code host fail at the base in the same way; check_missing: a check that is required there has never reported; action_required: the code host waits for a person to let checks run; check_infra: machines that run the checks failed again and again; changes_requested: somebody requests changes, here or at the code host; push_asked: a round has done its work, and asks before it is pushed to the branch of a person; stopped: a person has had agents leave it alone; draft: somebody is to mark it as ready; repo_disabled: its repository is not enabled; permission_missing: the owner of the repository is to grant it at the code host; base_missing: its base does not exist; branch_not_ours: something is to be mended on a branch that agents do not push to; review_held: findings are to be looked at again, and the task of the review is held"`
+	Why        NeedReason        `json:"why" doc:"asked: the question waits; declined and expired: it was answered with no, or not in time; left_to_people: the policy says merge.mode: never; merge_failed: the code host did not carry the merge out; spent: agents have used up their rounds; base_broken: checks at the code host fail at the base in the same way; check_missing: a check that is required there has never reported; action_required: the code host waits for a person to let checks run; check_infra: machines that run the checks failed again and again; changes_requested: somebody requests changes, here or at the code host; push_asked: a round has done its work, and asks before it is pushed to the branch of a person; stopped: a person has had agents leave it alone; draft: somebody is to mark it as ready; repo_disabled: its repository is not enabled; permission_missing: the owner of the repository is to grant it at the code host; base_missing: its base does not exist; branch_not_ours: something is to be mended on a branch that agents do not push to; review_held: findings are to be looked at again, and the task of the review is held"`
 	Since      time.Time         `json:"since" doc:"since when it waits for that"`
 	ClearsWhen string            `json:"clears_when" example:"a person decides about the merge" doc:"what has to happen, in words for people"`
 	Capability *string           `json:"capability" example:"pr.approve_pending" doc:"the operation that gets it going; null: none does, and clears_when says what happens elsewhere"`
@@ -100,7 +112,7 @@ type needRow struct {
 // Need is the step that a pull request waits for; false if it waits for nobody.
 func (of needRow) Need() (Need, bool) {
 	why := of.Needs
-	n := Need{Why: why, Args: map[string]string{"id": of.ID, "head_sha": of.HeadSHA}}
+	n := Need{Why: NeedReason(why), Args: map[string]string{"id": of.ID, "head_sha": of.HeadSHA}}
 	if of.NeedsAt != nil {
 		n.Since = *of.NeedsAt
 	}

@@ -21,6 +21,9 @@ import (
 	"yardmaster/internal/domain/repo"
 )
 
+// BabysitState is how a pull request is looked after.
+type BabysitState string
+
 // States of babysitting. A pull request of an agent is watched from the start. If the
 // check of its head fails or the head conflicts, an agent repairs the head on the same
 // branch: that is a round. A pull request without a round left is spent, until a person
@@ -39,23 +42,28 @@ const (
 	maxRequestRounds = 3
 )
 
+// Values lists all states.
+func (BabysitState) Values() []string {
+	return []string{BabysitOff, BabysitWatching, BabysitCI, BabysitConflict, BabysitReview, BabysitSpent, BabysitDone}
+}
+
 // Babysit is the state of the repair of a pull request.
 type Babysit struct {
-	_                  struct{}   `doc:"How far the repair of a pull request by agents has come." schema:"Babysit"`
-	State              string     `json:"state" enum:"off,watching,fixing_ci,resolving_conflict,answering_review,spent,done" doc:"watching: nothing is wrong, or next_round_at says when that is repaired; spent: no round is left, and a person has been asked; done: merged or closed"`
-	CIRoundsUsed       int64      `json:"ci_rounds_used" doc:"since it was armed"`
-	CIRoundsMax        int64      `json:"ci_rounds_max" example:"3" doc:"rounds that mend failed checks, at most"`
-	ConflictRoundsUsed int64      `json:"conflict_rounds_used" doc:"since it was armed"`
-	ConflictRoundsMax  int64      `json:"conflict_rounds_max" example:"2" doc:"rounds that resolve conflicts, at most"`
-	ReviewRoundsUsed   int64      `json:"review_rounds_used" doc:"since it was armed"`
-	ReviewRoundsMax    int64      `json:"review_rounds_max" example:"3" doc:"rounds that answer findings of reviews, at most"`
-	RequestRoundsUsed  int64      `json:"request_rounds_used" doc:"since it was armed"`
-	RequestRoundsMax   int64      `json:"request_rounds_max" example:"3" doc:"rounds that answer what people request, at most"`
-	Forgiven           int64      `json:"forgiven" doc:"rounds that people have forgiven in all"`
-	ArmedAt            *time.Time `json:"armed_at" doc:"when the rounds were last set to 0; null when it was never watched"`
-	TaskID             *string    `json:"task_id" format:"uuid" example:"null" doc:"the task of the round that goes on; null between rounds"`
-	NextRoundAt        *time.Time `json:"next_round_at" example:"null" doc:"when agents begin the next round, or soon after; null: none is due, or the queue is full"`
-	QueueFullSince     *time.Time `json:"queue_full_since" example:"null" doc:"since when the queue of the account has no room for the round that is due, which begins once it has; null: it has, or none is due"`
+	_                  struct{}     `doc:"How far the repair of a pull request by agents has come." schema:"Babysit"`
+	State              BabysitState `json:"state" doc:"watching: nothing is wrong, or next_round_at says when that is repaired; spent: no round is left, and a person has been asked; done: merged or closed"`
+	CIRoundsUsed       int64        `json:"ci_rounds_used" doc:"since it was armed"`
+	CIRoundsMax        int64        `json:"ci_rounds_max" example:"3" doc:"rounds that mend failed checks, at most"`
+	ConflictRoundsUsed int64        `json:"conflict_rounds_used" doc:"since it was armed"`
+	ConflictRoundsMax  int64        `json:"conflict_rounds_max" example:"2" doc:"rounds that resolve conflicts, at most"`
+	ReviewRoundsUsed   int64        `json:"review_rounds_used" doc:"since it was armed"`
+	ReviewRoundsMax    int64        `json:"review_rounds_max" example:"3" doc:"rounds that answer findings of reviews, at most"`
+	RequestRoundsUsed  int64        `json:"request_rounds_used" doc:"since it was armed"`
+	RequestRoundsMax   int64        `json:"request_rounds_max" example:"3" doc:"rounds that answer what people request, at most"`
+	Forgiven           int64        `json:"forgiven" doc:"rounds that people have forgiven in all"`
+	ArmedAt            *time.Time   `json:"armed_at" doc:"when the rounds were last set to 0; null when it was never watched"`
+	TaskID             *string      `json:"task_id" format:"uuid" example:"null" doc:"the task of the round that goes on; null between rounds"`
+	NextRoundAt        *time.Time   `json:"next_round_at" example:"null" doc:"when agents begin the next round, or soon after; null: none is due, or the queue is full"`
+	QueueFullSince     *time.Time   `json:"queue_full_since" example:"null" doc:"since when the queue of the account has no room for the round that is due, which begins once it has; null: it has, or none is due"`
 }
 
 // Repairing tells whether an agent works on the head in a round.
@@ -97,7 +105,7 @@ func (r Pull) Rounds() int64 { return r.CIRounds + r.ConflictRounds + r.ReviewRo
 // Babysitting is what is done about the pull request as the API shows it.
 func (r Pull) Babysitting() Babysit {
 	out := Babysit{
-		State: r.Babysit, CIRoundsUsed: r.CIRounds, CIRoundsMax: maxCIRounds, ConflictRoundsUsed: r.ConflictRounds,
+		State: BabysitState(r.Babysit), CIRoundsUsed: r.CIRounds, CIRoundsMax: maxCIRounds, ConflictRoundsUsed: r.ConflictRounds,
 		ConflictRoundsMax: MaxConflictRound, ReviewRoundsUsed: r.ReviewRounds, ReviewRoundsMax: maxReviewRounds,
 		RequestRoundsUsed: r.RequestRounds, RequestRoundsMax: maxRequestRounds,
 		Forgiven: r.Forgiven, ArmedAt: r.ArmedAt, TaskID: r.BabysitTask,
@@ -123,6 +131,9 @@ func (r *Pull) Numbered(at codehost.Pull) {
 	r.Number, r.HostURL, r.HostAt, r.Author = at.Number, at.URL, db.Micros(at.UpdatedAt), at.Author.Login
 }
 
+// Closing is why a pull request was closed.
+type Closing string
+
 // Reasons why a pull request was closed.
 const (
 	ClosedCancelled = "cancelled"      // the task was cancelled
@@ -132,6 +143,11 @@ const (
 	ClosedAsked     = "asked"          // an agent asked for it, and a person said yes
 	ClosedRefused   = "refused_by_host"
 )
+
+// Values lists all reasons.
+func (Closing) Values() []string {
+	return []string{ClosedCancelled, ClosedDeleted, ClosedEmpty, ClosedAtHost, ClosedRefused, ClosedAsked}
+}
 
 // Noted sets the fields of a pull request that decide nothing.
 func (r *Pull) Noted(p codehost.Pull) {

@@ -1,6 +1,7 @@
 // Notifications: the inbox of who looks.
 import {
   notificationArchive,
+  notificationKinds,
   notificationList,
   notificationRead,
   notificationReadAll,
@@ -24,17 +25,6 @@ const shows: Record<string, (n: Notification) => boolean> = table({
   unread: (n) => !n.archived_at && !n.read_at,
   archived: (n) => !!n.archived_at,
 });
-const kinds = [
-  "approval",
-  "blocker",
-  "escalation",
-  "task_done",
-  "task_failed",
-  "plan",
-  "spending",
-  "box",
-  "connection",
-] as const;
 
 // placeOf is the page of this dashboard that an address leads to, if it does.
 function placeOf(url: string): string | undefined {
@@ -103,7 +93,7 @@ export default function Notifications() {
         <Tabs label="Show" all={Object.keys(shows)} at={show} to={(s) => setQuery({ show: s === "inbox" ? "" : s })} />
         <select aria-label="Kind" value={kind} onChange={(e) => setQuery({ kind: e.currentTarget.value })}>
           <option value="">All kinds</option>
-          {kinds.map((k) => (
+          {notificationKinds.map((k) => (
             <option key={k} value={k}>
               {words(k)}
             </option>

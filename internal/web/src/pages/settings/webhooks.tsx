@@ -4,6 +4,7 @@ import {
   webhookCreate,
   webhookDelete,
   webhookDeliveries,
+  webhookEvents,
   webhookList,
   webhookRedeliver,
   webhookRevive,
@@ -21,21 +22,6 @@ import { Act, Head } from "../../ui/parts";
 import { Status } from "../../ui/status";
 import { Time } from "../../ui/time";
 
-const events = [
-  "pr.merged",
-  "issue.escalated",
-  "issue.handoff",
-  "test.ping",
-  "notification.approval",
-  "notification.blocker",
-  "notification.escalation",
-  "notification.task_done",
-  "notification.task_failed",
-  "notification.plan",
-  "notification.spending",
-  "notification.box",
-  "notification.connection",
-];
 const formats = [
   ["json", "signed JSON"],
   ["slack", "Slack"],
@@ -160,7 +146,7 @@ export default function Webhooks() {
             <details>
               <summary>Events; the usual ones unless you tick some</summary>
               <div class="scopes">
-                {events.map((e) => (
+                {webhookEvents.map((e) => (
                   <label key={e} class="check">
                     <input type="checkbox" name="event" value={e} /> <code>{e}</code>
                   </label>
