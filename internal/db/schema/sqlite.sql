@@ -60,7 +60,7 @@ CREATE TABLE tokens (
   revoked_at   BIGINT,
   last_used_at BIGINT,
   created_at   BIGINT NOT NULL
-);
+, vouched BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE INDEX tokens_account ON tokens (account_id, created_at, id);
 CREATE TABLE pulls (
   id          TEXT PRIMARY KEY,
@@ -428,7 +428,7 @@ CREATE TABLE oauth_codes (
   scopes     TEXT NOT NULL,
   expires_at BIGINT NOT NULL,
   token_id   TEXT                  -- what the code was exchanged for
-);
+, vouched BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE INDEX oauth_codes_expiry ON oauth_codes (expires_at);
 CREATE TABLE oauth_devices (
   hash       TEXT PRIMARY KEY,     -- of the device code
@@ -442,7 +442,7 @@ CREATE TABLE oauth_devices (
   user_id    TEXT REFERENCES users (id),
   scopes     TEXT,                 -- approved
   token_id   TEXT
-);
+, vouched BOOLEAN NOT NULL DEFAULT FALSE);
 CREATE INDEX oauth_devices_expiry ON oauth_devices (expires_at);
 CREATE UNIQUE INDEX audit_chain ON audit (account_id, seq) WHERE seq > 0;
 CREATE TABLE audit_heads (
@@ -2363,6 +2363,10 @@ CREATE INDEX budget_limits_ref ON budget_limits (ref);
 CREATE INDEX tokens_user ON tokens (user_id) WHERE revoked_at IS NULL;
 CREATE INDEX invitations_by ON invitations (invited_by) WHERE accepted_at IS NULL AND revoked_at IS NULL;
 CREATE INDEX account_closures_by ON account_closures (asked_by);
+CREATE INDEX oauth_codes_user ON oauth_codes (user_id) WHERE token_id IS NULL;
+CREATE INDEX oauth_devices_user ON oauth_devices (user_id) WHERE token_id IS NULL AND user_id IS NOT NULL;
+CREATE INDEX email_routes_by ON email_routes (created_by) WHERE confirmed_at IS NULL AND deleted_at IS NULL;
+CREATE INDEX enrollments_account ON enrollments (account_id);
 CREATE INDEX tasks_ended ON tasks (repo_id, status, finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX pulls_repo_merged ON pulls (repo_id, merged_at) WHERE merged_at IS NOT NULL;
 CREATE INDEX pulls_repo_closed ON pulls (repo_id, closed_at) WHERE state = 'closed';
@@ -2542,7 +2546,8 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (170, 735, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (171, 740, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (172, 745, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (173, 750, 1);
-INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (174, 770, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (174, 760, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (175, 770, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
 INSERT INTO schema_releases (version, oldest, program) VALUES (680, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (690, 670, '');
@@ -2557,4 +2562,5 @@ INSERT INTO schema_releases (version, oldest, program) VALUES (735, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (740, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (745, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (750, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (760, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (770, 670, '');

@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-AI3J6C77.js
-import{c as r}from"./chunk-5GZCR7FB.js";import{Fragment as d,jsx as t}from"./vendor-V4P4C4WP.js";var n=(i,e)=>`${i} ${i===1?"finding holds":"findings hold"} ${e}`,o={off:"not reviewed",due:"review not begun",running:"review under way",held:"review held",reviewed:"reviewed",blind:"no model to review it",failed:"review failed",cancelled:"review cancelled"};function s(i){let e=i.of;return e.verdict==="failure"?t(r,{of:"request_changes",say:n(e.holding,"it")}):t(d,{children:o[e.state]})}export{n as a,s as b};
-========
-import{c as r}from"./chunk-I5JFQ2OP.js";import{Fragment as d,jsx as t}from"./vendor-V4P4C4WP.js";var n=(i,e)=>`${i} ${i===1?"finding holds":"findings hold"} ${e}`,o={off:"not reviewed",due:"review not begun",running:"review under way",held:"review held",reviewed:"reviewed",blind:"no model to review it",failed:"review failed",cancelled:"review cancelled"};function s(i){let e=i.of;return e.verdict==="failure"?t(r,{of:"request_changes",say:n(e.holding,"it")}):t(d,{children:o[e.state]})}export{n as a,s as b};
->>>>>>>> h-e:internal/web/dist/chunk-3M7ZPTZB.js

@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-67ZTW73U.js
-import{c as l}from"./chunk-5ZI5HELA.js";import{b as e}from"./chunk-RU2THUAS.js";import{db as o,nb as s}from"./chunk-5GZCR7FB.js";import{jsxs as m}from"./vendor-V4P4C4WP.js";function p(r){let i=e("stalls",async a=>s(o)?await o({per_page:20},{signal:a}):{data:[]},{counts:["tasks"]}),t=(i.value.value?.data??[]).reduce((a,n)=>a+(n.reason===r.reason?n.count:0),0);return t?m("strong",{children:[" ",l(t,"task")," ",t===1?"waits":"wait"," for ",r.for,"."]}):null}export{p as a};
-========
-import{c as l}from"./chunk-5ZI5HELA.js";import{b as e}from"./chunk-AU3NTKB6.js";import{eb as o,ob as s}from"./chunk-I5JFQ2OP.js";import{jsxs as m}from"./vendor-V4P4C4WP.js";function p(r){let i=e("stalls",async a=>s(o)?await o({per_page:20},{signal:a}):{data:[]},{counts:["tasks"]}),t=(i.value.value?.data??[]).reduce((a,n)=>a+(n.reason===r.reason?n.count:0),0);return t?m("strong",{children:[" ",l(t,"task")," ",t===1?"waits":"wait"," for ",r.for,"."]}):null}export{p as a};
->>>>>>>> h-e:internal/web/dist/chunk-7RIICZYZ.js

@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:internal/web/dist/chunk-SEBZ6K2E.js
-import{b as i}from"./chunk-IIDQ6UIN.js";import{useLayoutEffect as d,useMemo as s}from"./vendor-V4P4C4WP.js";import{jsx as n}from"./vendor-V4P4C4WP.js";var t=new Map,l=e=>t.get(e);function m(e){let r=s(()=>new Map,[]);return d(()=>(t.set(e.id,r),()=>{t.get(e.id)===r&&t.delete(e.id)}),[e.id]),n(i.Provider,{value:r,children:n("li",{class:e.tall?"item tall":"item","data-id":e.id,"data-pr":e.pr,"data-head":e.head,tabIndex:-1,children:e.children})})}export{l as a,m as b};
-========
-import{b as i}from"./chunk-PAHJ4F5U.js";import{useLayoutEffect as d,useMemo as s}from"./vendor-V4P4C4WP.js";import{jsx as n}from"./vendor-V4P4C4WP.js";var t=new Map,l=e=>t.get(e);function m(e){let r=s(()=>new Map,[]);return d(()=>(t.set(e.id,r),()=>{t.get(e.id)===r&&t.delete(e.id)}),[e.id]),n(i.Provider,{value:r,children:n("li",{class:e.tall?"item tall":"item","data-id":e.id,"data-pr":e.pr,"data-head":e.head,tabIndex:-1,children:e.children})})}export{l as a,m as b};
->>>>>>>> h-e:internal/web/dist/chunk-BXVUNKTX.js
