@@ -13,7 +13,7 @@ import (
 var subscribersOf = map[string]int{
 	"repo.policy_changed": 3,  // tasks and budgets are judged by the policy, and heads are checked
 	"connection.granted":  3,  // intents and tasks, merges that wait for a permission, and the escalations that name it
-	"user.rights_changed": 8,  // cached credentials, what waits of people, and tokens, keys and preferences of who has left
+	"user.rights_changed": 11, // credentials, what waits of people, and what who has left set out: tokens, keys, codes, mails, consents
 	"task.moved":          10, // pull requests, those above, checks, reviews, rounds, issues, plans, their repairs, blockers, lanes
 	"pull.seen_to":        2,  // escalations and reviews
 	"repo.reachable":      3,  // sweeps, the first walk of the issues, and what waits for a permission
