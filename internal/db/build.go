@@ -49,6 +49,12 @@ func (b *Builder) And(text constant, values ...any) *Builder {
 	return b.SQL(text, values...)
 }
 
+// Is appends the condition that column is a text. SQLite does not see which: where a partial index
+// names one, it would compile the statement anew for each run, to see whether it may use that.
+func (b *Builder) Is(column constant, value any) *Builder {
+	return b.And(column+" = ", value).SQL(" || ''")
+}
+
 // In appends the condition that column is one of values; an empty list matches
 // nothing. The list is filled up with its last value to a power of two, so that
 // lists of all lengths make few different statements to prepare.

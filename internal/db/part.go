@@ -13,17 +13,17 @@ const tail = 4
 //
 // An id that begins with its time (UUIDv7) is known by its end, because the ids of one
 // minute share their beginnings. An index on the last 4 characters leaves one row in 65536
-// to compare.
+// to compare. SQLite looks at what a bare column is to be like, and compiles the statement anew.
 func IDs(tx *Tx, from constant, part string) ([]string, error) {
 	// The letter g comes after all characters of an id, in every collation.
-	ids, err := Select[string](tx, Build(from+" = ", tx.Account).And("id >= ", part).And("id <= ", part+"g").And("id LIKE ", part+"%").
+	ids, err := Select[string](tx, Build(from+" = ", tx.Account).And("id >= ", part).And("id <= ", part+"g").And("id || '' LIKE ", part+"%").
 		SQL(" ORDER BY id DESC LIMIT ", mostNamed))
 	if err != nil {
 		return nil, err
 	}
 	// By an index on the account or on the id, SQLite would read all ids of the account.
 	ends, err := Select[string](tx, Build(from+" || '' = ", tx.Account).And("substr(id, 33, 4) = ", part[len(part)-tail:]).
-		And("id LIKE ", "%"+part).SQL(" ORDER BY id || '' DESC LIMIT ", mostNamed))
+		And("id || '' LIKE ", "%"+part).SQL(" ORDER BY id || '' DESC LIMIT ", mostNamed))
 	return append(ids, ends...), err
 }
 

@@ -105,7 +105,7 @@ func Main(m *testing.M, last ...func()) {
 		debug.SetGCPercent(400)
 		debug.SetMemoryLimit(2 << 30) // near it, it runs as often as it must
 	}
-	again.texts = map[string]string{}
+	again.texts = map[string]runs{}
 	db.TellClosing(countAgain)
 	code := m.Run()
 	for _, end := range last {

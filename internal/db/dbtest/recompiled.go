@@ -55,48 +55,54 @@ func recompiled(conn driver.Conn, text string) (n int32, err error) {
 	return sqlite3.Xsqlite3_stmt_status(tls, uintptr(handle.Uint()), sqlite3.SQLITE_STMTSTATUS_REPREPARE, 0), nil
 }
 
-// again are the statements that SQLite compiled anew as a rule while tests ran them: also those
+// again are the statements that SQLite compiled anew while tests ran them, by text: also those
 // that are built, with the values that they were given.
 var again struct {
 	sync.Mutex
-	texts map[string]string // how often, by text
+	texts map[string]runs
 }
 
-// mostAgain is how often a statement of a connection may be compiled anew: SQLite does so for a
-// schema that has changed, too.
-const mostAgain = 4
+// runs is how often a statement was run, and compiled anew for that, by all connections.
+type runs struct{ anew, all int32 }
 
-// countAgain notes the statements of a connection that SQLite compiled anew for every other run.
+// oftenAgain is how often a statement is compiled anew at least where it is so as a rule: SQLite
+// does it for a schema that has changed, too, once a connection.
+const oftenAgain = 32
+
+// countAgain notes what SQLite compiled anew for a connection.
 func countAgain(conn any) error {
 	handle, thread := field(conn, "db"), field(conn, "tls")
 	if !handle.IsValid() || handle.Kind() != reflect.Uintptr || handle.Uint() == 0 || !thread.IsValid() {
 		return fmt.Errorf("the driver has other handles than were known: %T", conn)
 	}
 	tls, of := (*libc.TLS)(unsafe.Pointer(thread.Pointer())), uintptr(handle.Uint())
+	again.Lock()
+	defer again.Unlock()
 	for s := sqlite3.Xsqlite3_next_stmt(tls, of, 0); s != 0; s = sqlite3.Xsqlite3_next_stmt(tls, of, s) {
-		runs := sqlite3.Xsqlite3_stmt_status(tls, s, sqlite3.SQLITE_STMTSTATUS_RUN, 0)
-		n := sqlite3.Xsqlite3_stmt_status(tls, s, sqlite3.SQLITE_STMTSTATUS_REPREPARE, 0)
-		if n <= mostAgain || 2*n < runs {
-			continue
-		}
-		again.Lock()
-		again.texts[oneLine(libc.GoString(sqlite3.Xsqlite3_sql(tls, s)))] = fmt.Sprintf("%d of %d times", n, runs)
-		again.Unlock()
+		text := oneLine(libc.GoString(sqlite3.Xsqlite3_sql(tls, s)))
+		r := again.texts[text]
+		r.all += sqlite3.Xsqlite3_stmt_status(tls, s, sqlite3.SQLITE_STMTSTATUS_RUN, 0)
+		r.anew += sqlite3.Xsqlite3_stmt_status(tls, s, sqlite3.SQLITE_STMTSTATUS_REPREPARE, 0)
+		again.texts[text] = r
 	}
 	return nil
 }
 
-// toldAgain writes those statements, and tells whether there were any.
-func toldAgain() bool {
+// toldAgain writes the statements that were compiled anew for every other run, and tells whether
+// there were any.
+func toldAgain() (told bool) {
 	again.Lock()
 	defer again.Unlock()
 	for _, text := range slices.Sorted(maps.Keys(again.texts)) {
-		fmt.Fprintf(os.Stderr, "SQLite compiled it anew %s it was run: %s\n", again.texts[text], text)
+		if r := again.texts[text]; r.anew >= oftenAgain && 2*r.anew >= r.all {
+			told = true
+			fmt.Fprintf(os.Stderr, "SQLite compiled it anew %d of %d times it was run: %s\n", r.anew, r.all, text)
+		}
 	}
-	if len(again.texts) > 0 {
+	if told {
 		fmt.Fprintln(os.Stderr, "an expression hides the parameter whose value it looks at ($1 + 0, $1 || '')")
 	}
-	return len(again.texts) > 0
+	return told
 }
 
 // field is a field of what a pointer in v points to.

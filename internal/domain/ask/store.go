@@ -217,7 +217,7 @@ func list(tx *db.Tx, p op.PageIn, repoID string) (rows []row, end []string, err 
 			b.In("a.id", ids).Few()
 		}
 		if state := p.Want("state"); state != "" {
-			b.And("a.state = ", state)
+			b.Is("a.state", state)
 		}
 		if repoID != "" {
 			b.And("a.repo_id = ", repoID)

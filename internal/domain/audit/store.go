@@ -71,7 +71,7 @@ func ofAccount(tx *db.Tx, in listIn, before, end int64) ([]row, error) {
 	if kind := in.Want("kind"); strings.HasSuffix(kind, ".") {
 		b.And("substr(kind, 1, ", utf8.RuneCountInString(kind)).SQL(") = ", kind)
 	} else if kind != "" {
-		b.And("kind = ", kind)
+		b.Is("kind", kind)
 	}
 	if actor := in.Want("actor"); actor != "" {
 		b.And("actor = ", actor)

@@ -178,7 +178,7 @@ func named(tx *db.Tx, part, state string, limit int) ([]row, error) {
 	}
 	b := db.Build(`SELECT `+columns+` FROM blockers WHERE account_id = `, tx.Account).In("id", ids).Few()
 	if state != "" {
-		b.And("state = ", state)
+		b.Is("state", state)
 	}
 	return db.Select[row](tx, b.Newest("created_at", "id", limit))
 }

@@ -120,7 +120,7 @@ func list(tx *db.Tx, p op.PageIn, repoID string) ([]Check, error) {
 		b.And("c.pr_id = ", pr).Few()
 	}
 	if status := p.Want("status"); status != "" {
-		b.And("c.status = ", status)
+		b.Is("c.status", status)
 	}
 	if more {
 		b.OlderThan("c.created_at", "c.id", at, last)

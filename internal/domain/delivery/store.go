@@ -98,7 +98,7 @@ func list(tx *db.Tx, p op.PageIn) ([]Shown, error) {
 	}
 	b := db.Build(`SELECT guid, host, kind, bytes, state, tries, error, received_at, ended_at FROM host_deliveries WHERE received_at > `, 0)
 	if state := p.Want("state"); state != "" {
-		b.And("state = ", state)
+		b.Is("state", state)
 	}
 	if more {
 		b.And("(received_at, guid) < ", db.Tuple(at, last))

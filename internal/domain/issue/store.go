@@ -194,7 +194,7 @@ func list(tx *db.Tx, repoID string, p op.PageIn) ([]row, error) {
 		b.And("triage = ", triage)
 	}
 	if state := p.Want("state"); state != "" {
-		b.And("state = ", state)
+		b.Is("state", state)
 	}
 	if more {
 		b.OlderThan("created_at", "id", at, last)

@@ -78,7 +78,7 @@ type endArgs struct {
 func page(tx *db.Tx, p op.PageIn) ([]row, error) {
 	b := db.Build(`SELECT `+columns+` FROM ssh_joins WHERE account_id = `, tx.Account)
 	if state := p.Want("state"); state != "" {
-		b.And("state = ", state)
+		b.Is("state", state)
 	}
 	if one := p.Want("id"); one != "" {
 		b.And("id = ", one)

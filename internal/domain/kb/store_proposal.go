@@ -62,7 +62,7 @@ var (
 func proposals(tx *db.Tx, repoID, state string, after []string, limit int) ([]proposalRow, error) {
 	b := db.Build(`SELECT `+proposalColumns+` FROM kb_proposals WHERE repo_id = `, repoID)
 	if state != "" {
-		b.And("state = ", state)
+		b.Is("state", state)
 	}
 	if len(after) == 1 {
 		b.And("id < ", after[0])

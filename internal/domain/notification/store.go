@@ -120,7 +120,7 @@ func list(tx *db.Tx, userID string, p op.PageIn) ([]row, error) {
 	}
 	b := db.Build(`SELECT `+columns+` FROM notifications WHERE account_id = `, tx.Account).And("user_id = ", userID).SQL(" AND shown")
 	if kind := p.Want("kind"); kind != "" {
-		b.And("kind = ", kind)
+		b.Is("kind", kind)
 	}
 	switch p.Want("state") {
 	case "unread":

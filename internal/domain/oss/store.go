@@ -44,7 +44,7 @@ type insertArgs struct {
 func list(tx *db.Tx, p op.PageIn) ([]Application, error) {
 	b := db.Build(`SELECT ` + columns + ` FROM oss_applications WHERE TRUE`)
 	if p.Want("status") != "all" {
-		b.And("state = ", Pending)
+		b.Is("state", Pending)
 	}
 	return db.NewestFirst[Application](tx, b, p)
 }

@@ -150,7 +150,7 @@ func findingsOf(tx *db.Tx, prID string, p op.PageIn) ([]Finding, error) {
 	b := db.Build(`SELECT `+findingColumns+` WHERE account_id = `, tx.Account).And("pr_id = ", prID).
 		SQL(" AND state IN ('posted', 'answered', 'fixed', 'dismissed', 'stale')")
 	if s := p.Want("state"); s != "" {
-		b.And("state = ", s)
+		b.Is("state", s)
 	}
 	if more {
 		b.And("(created_at, id) < ", db.Tuple(at, last))

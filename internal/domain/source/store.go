@@ -151,7 +151,7 @@ func listDeliveries(tx *db.Tx, p op.PageIn, sourceID string) ([]deliveryRow, err
 	b := db.Build(`SELECT `+deliveryColumns+` FROM source_deliveries WHERE account_id = `, tx.Account)
 	b.And("source_id = ", sourceID)
 	if outcome := p.Want("outcome"); outcome != "" {
-		b.And("outcome = ", outcome)
+		b.Is("outcome", outcome)
 	}
 	if more {
 		b.And("(received_at, id) < ", db.Tuple(at, last))

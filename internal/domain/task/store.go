@@ -300,7 +300,7 @@ func (s *Service) pageOf(tx *db.Tx, p op.PageIn, repoID string, states []string)
 		named(b)
 		asked(b, policy.From(tx.Context()).UserID)
 		if len(states) == 1 {
-			b.And("status = ", states[0])
+			b.Is("status", states[0])
 		}
 		if repoID != "" {
 			b.And("repo_id = ", repoID)

@@ -95,7 +95,7 @@ func list(tx *db.Tx, p op.PageIn) ([]issueRow, error) {
 	}
 	b := db.Build(`SELECT `+issueColumns+` FROM tracker_issues WHERE account_id = `, tx.Account)
 	if state := p.Want("state"); state != "" {
-		b.And("state = ", state)
+		b.Is("state", state)
 	}
 	if more {
 		b.And("(created_at, id) < ", db.Tuple(at, last))

@@ -92,10 +92,10 @@ func List(tx *db.Tx, repoID string, p op.PageIn) ([]Pull, error) {
 		return nil, err
 	}
 	if s := p.Want("state"); s != "" {
-		b.And("p.state = ", s)
+		b.Is("p.state", s)
 	}
 	if p.Want("waits") != "" {
-		b.And("p.state = ", Open).And("p.needs <> ", "")
+		b.Is("p.state", Open).And("p.needs <> ", "")
 	}
 	if p.Want("merged") != "" {
 		b.And("p.merged_at >= ", tx.Now.Add(-24*time.Hour))

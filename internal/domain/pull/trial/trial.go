@@ -110,6 +110,7 @@ func (s *Trials) landed(ctx context.Context, r repo.Ref, a record.Attempt) (head
 	return heads, err
 }
 
+// Otherwise says how what a merge has made differs from its trial; "" if it does not.
 func (s *Trials) Otherwise(ctx context.Context, r repo.Ref, a record.Attempt, t Trial, sha string) (string, error) {
 	host, err := s.hosts.Of(r.HostRepo())
 	if err != nil || sha == a.Head {
