@@ -16,8 +16,8 @@ const tail = 4
 // to compare. SQLite looks at what a bare column is to be like, and compiles the statement anew.
 func IDs(tx *Tx, from constant, part string) ([]string, error) {
 	// The letter g comes after all characters of an id, in every collation.
-	ids, err := Select[string](tx, Build(from+" = ", tx.Account).And("id >= ", part).And("id <= ", part+"g").And("id || '' LIKE ", part+"%").
-		SQL(" ORDER BY id DESC LIMIT ", mostNamed))
+	ids, err := Select[string](tx, Build(from+" = ", tx.Account).And("id >= ", part).And("id <= ", part+"g").
+		And("id || '' LIKE ", part+"%").SQL(" ORDER BY id DESC LIMIT ", mostNamed))
 	if err != nil {
 		return nil, err
 	}
