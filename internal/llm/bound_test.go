@@ -96,7 +96,13 @@ func TestNoCallCostsMoreThanIsSetAside(t *testing.T) {
 			beta: "context-1m-2025-08-07", maker: llm.Anthropic, input: 20_000, out: 9, cost: 40_135},
 		"a tool for searches of one's own": {body: `"max_tokens":9,"tools":[{"type":"function","function":{"name":"kb_search"}}]`, left: 1000,
 			input: 50, out: 9, cost: 140},
-		"models to fall back on": {body: `"models":["dear/one"],"max_tokens":9`, maker: llm.OpenRouter, status: 400},
+		"what is called like a tool of a provider's": {body: `"max_tokens":9,"tools":[{"type":"function","function":{"name":"web_fetch",
+			"parameters":{"type":"object","properties":{"document":{"type":"string"},"file_id":{"type":"string"}}}}}]`, left: 1000,
+			input: 50, out: 9, cost: 140},
+		"a text with the number of a letter": {body: part(`{"type":"text","text":"'\\u0041' is \"file_id\": \"document\""}`), left: 1000,
+			input: 50, out: 9, cost: 140},
+		"a search by the provider": {body: `"max_tokens":9,"tools":[{"type" : "web_search_preview"}]`, left: 40_000, status: 402},
+		"models to fall back on":   {body: `"models":["dear/one"],"max_tokens":9`, maker: llm.OpenRouter, status: 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
