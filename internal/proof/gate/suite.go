@@ -20,7 +20,7 @@ import (
 
 // timeout is the time of a package. Half of what is left of it is how long a test waits
 // (internal/proof/patience), so it is far above what any package takes.
-const timeout = "-timeout=20m"
+const timeout = "-timeout=40m"
 
 // packagesAtOnce is one more than there are processors, because packages wait for processes,
 // browsers and clocks: with one for each of two processors, these were idle for a fifth of the time.
@@ -104,20 +104,17 @@ func suite(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	base, err := passed(ctx, "check")
+	base, err := since(ctx, "check")
 	if err != nil {
 		return err
 	}
-	var left []night
-	if base == "" {
-		fmt.Println("no ancestor is known to have passed: nothing is left to the night")
-	} else if c, err := changed(ctx, all, base); err != nil {
+	c, err := changed(ctx, all, base)
+	if err != nil {
 		return err
-	} else {
-		left = untouched(c.files)
-		os.Setenv(enginesEnv, engines(c.files))
 	}
-	packages, skip := day(all, left)
+	os.Setenv(enginesEnv, engines(c.files))
+	packages, skip := day(all, untouched(c.files))
+	fmt.Printf("against %s: databases %s; left to make nightly: %s\n", base, os.Getenv(enginesEnv), cmp.Or(skip, "nothing"))
 	if skip != "" {
 		flags = append(flags, "-skip=^("+skip+")$")
 	}
