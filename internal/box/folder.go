@@ -86,7 +86,8 @@ func (s *setup) placeAuthorities() error {
 	return os.Rename(path+".next", path)
 }
 
-// restore makes the work folder again if it was deleted. A folder that somebody
+// restore makes again what was deleted of the work folder: with it whole, a run that was
+// claimed before the box knew has made no more than its own folders. A folder that somebody
 // else has put in its place is an *UnfitError.
 func (s *setup) restore(self string) error {
 	apart, err := s.apart()
@@ -100,14 +101,11 @@ func (s *setup) restore(self string) error {
 	if err := checkMine(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(s.work); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
 	err = s.makeFolder(s.work)
 	if err == nil {
 		err = checkMine()
 	}
-	if err == nil {
+	if err == nil && apart && !s.locked() {
 		s.release() // the lock of the deleted folder
 		err = s.lockWork()
 	}
@@ -119,6 +117,19 @@ func (s *setup) restore(self string) error {
 		return unusable(s.work, "--work", err)
 	}
 	return err
+}
+
+// locked tells whether the lock in the work folder is the one that this process holds.
+func (s *setup) locked() bool {
+	if s.lock == nil {
+		return false
+	}
+	held, err := s.lock.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(filepath.Join(s.work, lockFile))
+	return err == nil && os.SameFile(held, there)
 }
 
 // makeFolder makes a folder and notes it for removeMade.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -314,7 +315,8 @@ func TestWorkIsKeptUntilTheBoxIsFit(t *testing.T) {
 	}
 }
 
-// A work folder that somebody has deleted is made again.
+// A work folder that somebody has deleted is made again, with all that belongs in it, also
+// where a run that was on its way has made a part of it.
 func TestDeletedWorkFolderIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -325,9 +327,12 @@ func TestDeletedWorkFolderIsMadeAgain(t *testing.T) {
 	if work := box.WorkDir(cfg.DataDir); work != "" { // else there is none apart from the data folder
 		must(t, os.RemoveAll(work))
 	}
-	for again := true; again; {
+	for {
 		_, f := p.finish(p.task(func(s *protocol.Start) { s.Prompt = "say done" }))
-		if again = f.State == protocol.Failed; again && f.Kind != protocol.FailureBoxUnfit && f.Kind != "checkout_failed" {
+		if f.State == protocol.Succeeded {
+			return
+		}
+		if !slices.Contains([]string{protocol.FailureBoxUnfit, "checkout_failed", "setup_failed"}, f.Kind) {
 			t.Fatalf("finished %+v", f)
 		}
 	}
