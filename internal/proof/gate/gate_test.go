@@ -268,6 +268,7 @@ func TestTouched(t *testing.T) { // alone: it sets the folders of the process
 	}
 	write("flaky/uses.go", "package x\n\nimport _ \"toy/good\"\n")
 	commitAll()
+	before := commit(ctx)
 	at := func() []string {
 		t.Helper()
 		all, err := list(ctx, "./good", "./flaky", "./many")
@@ -306,5 +307,21 @@ func TestTouched(t *testing.T) { // alone: it sets the folders of the process
 	}
 	if base, err := since(ctx, "nightly"); err != nil || base == "" || base == commit(ctx) {
 		t.Errorf("what has never passed is compared with %q: %v", base, err)
+	}
+	// What the repository says has passed counts where this machine knows nothing, and only of
+	// commits that it has.
+	if err := os.MkdirAll(".ci", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(treePassed, strings.Repeat("0", 40)+"\t2026-01-01\tnightly\t1.0\t0\n"+before+"\t2026-01-01\tnightly\t1.0\t0\nbroken\n")
+	if base, err := passed(ctx, "nightly"); err != nil || base != before {
+		t.Errorf("by the word of the repository %q has passed: %v", base, err)
+	}
+	if err := tell(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := table(treePassed)
+	if err != nil || len(rows) != 2 || rows[0][2] != "check" || rows[1][0] != before || rows[1][2] != "nightly" {
+		t.Errorf("the repository is told %v, %v", rows, err)
 	}
 }

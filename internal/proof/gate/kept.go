@@ -36,12 +36,20 @@ func keep(name string, fields ...string) error {
 	return err
 }
 
+// treePassed is the table passed.tsv of the repository, for machines that know nothing yet.
+const treePassed = ".ci/passed.tsv"
+
 // kept reads such a table; one that is not there has no lines.
 func kept(name string) (rows [][]string, err error) {
 	path, err := cache.Dir(name)
 	if err != nil {
 		return nil, err
 	}
+	return table(path)
+}
+
+// table reads lines of fields with tabs between; a file that is not there has none.
+func table(path string) (rows [][]string, err error) {
 	text, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
 		return nil, nil
@@ -96,27 +104,67 @@ func lies(ctx context.Context) string {
 	return c
 }
 
-// passed returns the newest ancestor of HEAD that has passed one of the runs; "" if none
-// is known.
+// passed returns the newest ancestor of HEAD that has passed one of the runs, here or by the
+// word of the repository; "" if none is known.
 func passed(ctx context.Context, runs ...string) (string, error) {
-	rows, err := kept("passed.tsv")
-	if err != nil {
+	row, err := passedRow(ctx, runs...)
+	if err != nil || row == nil {
 		return "", err
 	}
-	known := map[string]bool{}
-	for _, row := range rows {
-		known[row[0]] = known[row[0]] || len(row) > 2 && slices.Contains(runs, row[2])
+	return row[0], nil
+}
+
+// passedRow is the line of that ancestor.
+func passedRow(ctx context.Context, runs ...string) ([]string, error) {
+	rows, err := kept("passed.tsv")
+	if err != nil {
+		return nil, err
+	}
+	root, err := git(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, err
+	}
+	told, err := table(filepath.Join(root, treePassed))
+	if err != nil {
+		return nil, err
+	}
+	known := map[string][]string{}
+	for _, row := range slices.Concat(rows, told) {
+		if len(row) > 2 && slices.Contains(runs, row[2]) {
+			known[row[0]] = row
+		}
 	}
 	all, err := git(ctx, "rev-list", "--max-count=2000", "HEAD")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	for _, c := range strings.Fields(all) {
-		if known[c] {
-			return c, nil
+		if known[c] != nil {
+			return known[c], nil
 		}
 	}
-	return "", nil
+	return nil, nil
+}
+
+// tell writes into the repository what this machine knows to have passed: of each run the
+// newest ancestor of HEAD. It is committed with the next change, so that a new machine
+// compares with it.
+func tell(ctx context.Context, _ []string) error {
+	var text strings.Builder
+	for _, run := range []string{"check", "race-changed", "nightly"} {
+		row, err := passedRow(ctx, run)
+		if err != nil {
+			return err
+		}
+		if row != nil {
+			text.WriteString(strings.Join(row, "\t") + "\n")
+		}
+	}
+	root, err := git(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(root, treePassed), []byte(text.String()), 0o644)
 }
 
 // since is passed, or else the last commit that is a day older than HEAD, or the first of

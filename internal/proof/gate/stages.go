@@ -75,7 +75,7 @@ func stages(ctx context.Context, args []string) error {
 		}
 	}
 	took := time.Since(began)
-	fmt.Printf("\n%s", table(done))
+	fmt.Printf("\n%s", times(done))
 	fmt.Print(last, words)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -100,8 +100,8 @@ func minutes(d time.Duration) string {
 	return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// table says what each stage took.
-func table(done []stage) string {
+// times says what each stage took.
+func times(done []stage) string {
 	var b strings.Builder
 	for _, s := range done {
 		fmt.Fprintf(&b, "%-4s %7.1f s  %s\n", map[bool]string{true: "ok", false: "FAIL"}[s.ok], s.took.Seconds(), s.name)
