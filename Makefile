@@ -163,7 +163,7 @@ transcripts: ## play the transcripts of one domain: X=task, or X=task/retry; UPD
 .PHONY: race
 race: NEEDS := race
 race: $(DEPS) ## run the packages that start goroutines under the race detector; a test holds the list
-	@$(BESIDE) $(GATE) test -race -vet=off -count=1 -timeout=40m -- $(RACE)
+	@$(BESIDE) $(GATE) test -race -vet=off -count=1 -timeout=20m -- $(RACE)
 
 # These are raced in any case: whatever moves, moves through them.
 ALWAYS := +./internal/bus/... +./internal/db +./internal/domain/run +./internal/domain/stream +./internal/event +./internal/box/broker
@@ -177,7 +177,7 @@ race-some:
 	@scripts/deps race
 	@some=$$($(GATE) touched -since race-changed,nightly $(ALWAYS) $(RACE)) && \
 	engines=$$($(GATE) engines -since race-changed,nightly) && YARDMASTER_ENGINES="$$engines" \
-	$(BESIDE) $(GATE) test -day -race -vet=off -count=1 -timeout=40m -- $$some
+	$(BESIDE) $(GATE) test -day -race -vet=off -count=1 -timeout=20m -- $$some
 
 .PHONY: format
 format: ## fail if a file is not laid out by gofmt

@@ -163,6 +163,10 @@ func TestDayAndNight(t *testing.T) {
 			t.Errorf("%s: %v without %q", c.file, packages, skip)
 		}
 	}
+	if told := names(untouched([]string{"internal/fault/fault.go"})); !strings.HasPrefix(told, "internal/proof/frontdoor, TestPictures") ||
+		names(nil) != "nothing" {
+		t.Errorf("what is left is told as %q", told)
+	}
 	if packages, skip := day(all, nil); len(packages) != 2 || skip != "" {
 		t.Errorf("where nothing is left out it is %v without %q", packages, skip)
 	}

@@ -120,11 +120,7 @@ func passedRow(ctx context.Context, runs ...string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := git(ctx, "rev-parse", "--show-toplevel")
-	if err != nil {
-		return nil, err
-	}
-	told, err := table(filepath.Join(root, treePassed))
+	told, err := table(treePassed)
 	if err != nil {
 		return nil, err
 	}
@@ -160,11 +156,7 @@ func tell(ctx context.Context, _ []string) error {
 			text.WriteString(strings.Join(row, "\t") + "\n")
 		}
 	}
-	root, err := git(ctx, "rev-parse", "--show-toplevel")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(root, treePassed), []byte(text.String()), 0o644)
+	return os.WriteFile(treePassed, []byte(text.String()), 0o644)
 }
 
 // since is passed, or else the last commit that is a day older than HEAD, or the first of

@@ -104,17 +104,21 @@ func suite(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	base, err := since(ctx, "check")
+	base, err := passed(ctx, "check")
 	if err != nil {
 		return err
 	}
-	c, err := changed(ctx, all, base)
-	if err != nil {
+	var left []night
+	if base == "" {
+		fmt.Println("no ancestor is known to have passed: nothing is left to the night")
+	} else if c, err := changed(ctx, all, base); err != nil {
 		return err
+	} else {
+		left = untouched(c.files)
+		os.Setenv(enginesEnv, engines(c.files))
+		fmt.Printf("against %s, which has passed: databases %s; left to make nightly: %s\n", base, os.Getenv(enginesEnv), names(left))
 	}
-	os.Setenv(enginesEnv, engines(c.files))
-	packages, skip := day(all, untouched(c.files))
-	fmt.Printf("against %s: databases %s; left to make nightly: %s\n", base, os.Getenv(enginesEnv), cmp.Or(skip, "nothing"))
+	packages, skip := day(all, left)
 	if skip != "" {
 		flags = append(flags, "-skip=^("+skip+")$")
 	}
@@ -124,6 +128,18 @@ func suite(ctx context.Context, args []string) error {
 // untouched returns the parts for the night whose ground has none of the files.
 func untouched(files []string) []night {
 	return slices.DeleteFunc(slices.Clone(nights), func(n night) bool { return slices.ContainsFunc(files, n.ground.MatchString) })
+}
+
+// names are the packages and tests of parts.
+func names(parts []night) string {
+	var out []string
+	for _, n := range parts {
+		out = append(out, n.packages...)
+		if n.tests != "" {
+			out = append(out, n.tests)
+		}
+	}
+	return cmp.Or(short(strings.Join(out, ", ")), "nothing")
 }
 
 // engines are the databases of tests that ask, where files have changed: both where the way to
