@@ -170,7 +170,8 @@ func openTestProxy(socket string) (*testProxy, error) {
 
 // checkBox distinguishes a fault of the box from a fault of the run. If a run fails
 // before its agent has begun, the box tests itself; if that fails too, the box is
-// unfit.
+// unfit. Nor is the run to blame if something of the work folder lacked that the test
+// has made again.
 func (b *box) checkBox(a *attempt, r result) result {
 	switch r.kind {
 	case "setup_failed", "checkout_failed", "storage_failed":
@@ -187,13 +188,24 @@ func (b *box) checkBox(a *attempt, r result) result {
 		r.kind = "storage_failed"
 		return r
 	}
+	lacked := b.lacks()
 	reason := b.retest(b.life)
+	if reason == "" && lacked {
+		reason = "a part of " + b.setup.work + " had been deleted; it is there again"
+	}
 	if reason == "" {
 		return r
 	}
 	a.log.Warn("the box is unfit, the run is not to blame", "kind", r.kind, "detail", r.detail)
 	r.kind, r.detail = protocol.FailureBoxUnfit, reason
 	return r
+}
+
+// lacks tells whether something of the work folder lacks.
+func (b *box) lacks() bool {
+	b.retesting.Lock()
+	defer b.retesting.Unlock()
+	return !b.setup.whole()
 }
 
 // retest tests the machine, and notes and returns what is wrong with it; "" means

@@ -44,9 +44,9 @@ func (s *setup) lockWork() error {
 	return err
 }
 
-// fill makes the box's folders inside the work folder, and the data folder's runs.
+// fill makes the box's folders, and puts into the work folder what runs need there.
 func (s *setup) fill(self string) error {
-	for _, name := range []string{filepath.Join(s.work, "runs"), filepath.Join(s.work, "cache"), filepath.Join(s.data, "runs")} {
+	for _, name := range s.folders() {
 		if err := s.makeFolder(name); err != nil {
 			return err
 		}
@@ -86,9 +86,9 @@ func (s *setup) placeAuthorities() error {
 	return os.Rename(path+".next", path)
 }
 
-// restore makes again what was deleted of the work folder: with it whole, a run that was
-// claimed before the box knew has made no more than its own folders. A folder that somebody
-// else has put in its place is an *UnfitError.
+// restore makes again what was deleted of the work folder. That the folder is there says
+// nothing: a run that was claimed before the box knew has made its own folders in it. A
+// folder that somebody else has put in its place is an *UnfitError.
 func (s *setup) restore(self string) error {
 	apart, err := s.apart()
 	if err != nil {
@@ -101,11 +101,14 @@ func (s *setup) restore(self string) error {
 	if err := checkMine(); err != nil {
 		return err
 	}
+	if s.whole() {
+		return nil
+	}
 	err = s.makeFolder(s.work)
 	if err == nil {
 		err = checkMine()
 	}
-	if err == nil && apart && !s.locked() {
+	if err == nil && !s.locked() {
 		s.release() // the lock of the deleted folder
 		err = s.lockWork()
 	}
@@ -117,6 +120,32 @@ func (s *setup) restore(self string) error {
 		return unusable(s.work, "--work", err)
 	}
 	return err
+}
+
+// folders are those that the box makes in the work folder, and the data folder's runs.
+func (s *setup) folders() []string {
+	return []string{filepath.Join(s.work, "runs"), filepath.Join(s.work, "cache"), filepath.Join(s.data, "runs")}
+}
+
+// copied is where the copy of the program lies that agents run if they cannot enter the
+// folder of the program itself.
+func (s *setup) copied() string { return filepath.Join(s.work, "bin", "yardmaster") }
+
+// whole tells whether nothing lacks of what fill makes and, if the work folder lies apart,
+// of its lock.
+func (s *setup) whole() bool {
+	parts := s.folders()
+	if s.authorities != "" {
+		parts = append(parts, s.authorities)
+	}
+	if s.program == s.copied() {
+		parts = append(parts, s.program)
+	}
+	apart, err := s.apart()
+	return err == nil && (!apart || s.locked()) && !slices.ContainsFunc(parts, func(path string) bool {
+		_, err := os.Lstat(path)
+		return errors.Is(err, os.ErrNotExist)
+	})
 }
 
 // locked tells whether the lock in the work folder is the one that this process holds.

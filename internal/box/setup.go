@@ -342,7 +342,7 @@ func (s *setup) placeProgram(self string) error {
 	if err := sandbox.Closed(self); !errors.As(err, &closed) {
 		return err
 	}
-	if place := filepath.Join(s.work, "bin", "yardmaster"); s.program != place { // else runs may be reading the file
+	if place := s.copied(); s.program != place { // else runs may be reading the file
 		s.program = place
 	}
 	from, err := os.Stat(self)

@@ -332,7 +332,7 @@ func TestDeletedWorkFolderIsMadeAgain(t *testing.T) {
 		if f.State == protocol.Succeeded {
 			return
 		}
-		if !slices.Contains([]string{protocol.FailureBoxUnfit, "checkout_failed", "setup_failed"}, f.Kind) {
+		if !slices.Contains([]string{protocol.FailureBoxUnfit, "checkout_failed"}, f.Kind) {
 			t.Fatalf("finished %+v", f)
 		}
 	}
