@@ -392,7 +392,7 @@ func (a *App) wire() parts {
 	}))
 	p.hosts = add(&p, connection.New(connection.Needs{
 		DB: a.db, Hub: a.hub, Ring: a.ring, Hosts: a.hosts, Maker: githubs{a}, Logger: a.log,
-		Seats: a.cfg.Seats, Home: a.cfg.GitHubAppHome,
+		Seats: a.cfg.Seats, Home: a.cfg.GitHubAppHome, Told: delivery.Told{},
 		Owners: strings.FieldsFunc(strings.ToLower(a.cfg.GitHubOwners), func(r rune) bool { return r == ',' || r == ' ' }),
 	}))
 	add(&p, delivery.New(delivery.Needs{

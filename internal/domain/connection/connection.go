@@ -77,6 +77,13 @@ type Maker interface {
 	InstallAddress(address string, a App) string
 }
 
+// Told knows what hosts have told.
+type Told interface {
+	// Since tells whether a host has told, at a time or later, of installations, of what
+	// repositories they have, or of how a repository is. It returns the error of the database.
+	Since(tx *db.Tx, host string, at time.Time) (bool, error)
+}
+
 // Needs are the dependencies of Service.
 type Needs struct {
 	DB     *db.DB
@@ -89,6 +96,7 @@ type Needs struct {
 	Home   string // login of the account of installations by owners that no set-up names; "": each is given one
 	// Owners are the logins, in lower case, of the owners whose installations come into Home.
 	Owners []string
+	Told   Told
 }
 
 // Service makes the connections to code hosts.
@@ -135,8 +143,8 @@ func (s *Service) Loop(ctx context.Context) error {
 				continue
 			}
 			err := s.Reconcile(ctx, host)
-			if errors.Is(err, errNotYet) {
-				continue
+			if errors.Is(err, errNotYet) || errors.Is(err, errMeanwhile) {
+				continue // it is read again soon
 			}
 			if err != nil {
 				observe.Complain(ctx, s.Logger, "read the installations at "+host, err)

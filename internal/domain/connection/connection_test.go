@@ -47,6 +47,7 @@ type yard struct {
 	code      string // that Convert takes
 	app       App
 	connected []string
+	toldAt    time.Time // when the host has told something last
 }
 
 func onBoth(t *testing.T, fn func(*yard)) {
@@ -79,7 +80,13 @@ func (y *yard) node(d *db.DB, home string) *Service {
 	return New(Needs{
 		DB: d, Hub: event.NewHub(), Ring: seal.New(), Hosts: hosts, Maker: y, Logger: slog.New(slog.DiscardHandler), Seats: 2, Home: home,
 		Owners: []string{"new"},
+		Told:   y,
 	})
+}
+
+// Since implements Told.
+func (y *yard) Since(_ *db.Tx, _ string, at time.Time) (bool, error) {
+	return !y.toldAt.Before(at), nil
 }
 
 func (y *yard) write(fn func(*db.Tx) error) {

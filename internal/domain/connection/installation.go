@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -28,8 +29,18 @@ var errTwice = errors.New("connection: the owner was given an account meanwhile"
 // repositories. Its first repositories, if the event does not list them, are read by
 // Reconcile. Several events of one new installation may come at the same time.
 func (s *Service) Installation(ctx context.Context, host string, e codehost.InstallationEvent) error {
+	return s.apply(ctx, host, e, time.Time{})
+}
+
+// errMeanwhile says that a host has told of installations or repositories since a reading of
+// them began: what was read may be older than that, and would undo it.
+var errMeanwhile = errors.New("connection: the host has told something meanwhile")
+
+// apply applies what was told or, with the time at which the reading began, read. It fails with
+// errMeanwhile, and changes nothing, if the host has told something since that time.
+func (s *Service) apply(ctx context.Context, host string, e codehost.InstallationEvent, began time.Time) error {
 	for tries := 1; ; tries++ {
-		err := s.installation(ctx, host, e)
+		err := s.installation(ctx, host, e, began)
 		if errors.Is(err, errStranger) {
 			s.Logger.WarnContext(ctx, "somebody has installed the App who is not let in: nothing of theirs is taken; "+
 				"github-app-owners lets them in", slog.String("host", host), slog.String("owner", e.Installation.Owner.Login))
@@ -41,15 +52,21 @@ func (s *Service) Installation(ctx context.Context, host string, e codehost.Inst
 	}
 }
 
-func (s *Service) installation(ctx context.Context, host string, e codehost.InstallationEvent) error {
+func (s *Service) installation(ctx context.Context, host string, e codehost.InstallationEvent, began time.Time) error {
 	i := e.Installation
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		if i.Gone {
-			return s.end(tx, host, i, repo.LostRemoved)
-		}
+		// Locked first: what is told from here on is applied after this.
 		known, ok, err := lockInstallation.Maybe(tx, host, i.ID)
 		if err != nil {
 			return err
+		}
+		if !began.IsZero() {
+			if told, err := s.Told.Since(tx, host, began); err != nil || told {
+				return cmp.Or(err, errMeanwhile)
+			}
+		}
+		if i.Gone {
+			return s.end(tx, host, i, repo.LostRemoved)
 		}
 		account := known.AccountID
 		if !ok || known.GoneAt != nil && s.Home != "" {
@@ -194,13 +211,17 @@ const newerThan = time.Minute
 
 // Reconcile reads the installations of a host, and the repositories of each, and
 // applies what no delivery has told. Installations that the host does not list have ended.
+// It fails with errMeanwhile if the host tells something while it is read: then what is left
+// is to be read again.
 func (s *Service) Reconcile(ctx context.Context, host string) error {
 	feed, ok := s.Hosts.Feeds()[host]
 	if !ok {
 		return nil
 	}
 	var before []string
+	var began time.Time
 	if err := s.DB.Read(ctx, func(tx *db.Tx) (err error) {
+		began = tx.Now
 		before, err = presentBefore.All(tx, host, db.Micros(tx.Now.Add(-newerThan)))
 		return err
 	}); err != nil {
@@ -214,7 +235,7 @@ func (s *Service) Reconcile(ctx context.Context, host string) error {
 		}
 		for _, i := range page {
 			listed[i.ID] = true
-			if err := s.reconcile(ctx, host, feed, i); err != nil {
+			if err := s.reconcile(ctx, host, feed, i, began); err != nil {
 				return err
 			}
 		}
@@ -225,14 +246,14 @@ func (s *Service) Reconcile(ctx context.Context, host string) error {
 			continue
 		}
 		ended := codehost.InstallationEvent{Installation: codehost.Installation{ID: id, Gone: true}}
-		if err := s.Installation(ctx, host, ended); err != nil {
+		if err := s.apply(ctx, host, ended, began); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) reconcile(ctx context.Context, host string, feed codehost.Feed, i codehost.Installation) error {
+func (s *Service) reconcile(ctx context.Context, host string, feed codehost.Feed, i codehost.Installation, began time.Time) error {
 	e := codehost.InstallationEvent{Installation: i}
 	for cursor, more := "", !i.Suspended; more; more = cursor != "" {
 		page, next, err := feed.InstalledRepos(ctx, i.ID, cursor)
@@ -241,5 +262,5 @@ func (s *Service) reconcile(ctx context.Context, host string, feed codehost.Feed
 		}
 		e.Added, cursor = append(e.Added, page...), next
 	}
-	return s.Installation(ctx, host, e)
+	return s.apply(ctx, host, e, began)
 }

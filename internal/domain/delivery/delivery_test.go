@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,7 +112,7 @@ func (*yard) Accept(header func(string) string, body []byte) (codehost.Delivery,
 	case header("X-Signature") != "sig":
 		return codehost.Delivery{}, codehost.ErrForged
 	}
-	return codehost.Delivery{GUID: header("X-GUID"), Kind: "words", Body: body}, nil
+	return codehost.Delivery{GUID: header("X-GUID"), Kind: cmp.Or(header("X-Kind"), "words"), Body: body}, nil
 }
 
 type word struct {
@@ -223,6 +224,32 @@ func TestDelivered(t *testing.T) {
 			})
 		}
 	})
+}
+
+// What a host has told of installations and repositories is known from when it came, before it
+// is applied.
+func TestToldSince(t *testing.T) {
+	t.Parallel()
+	for kind, tells := range map[string]bool{
+		"installation": true, "installation_repositories": true, "repository": true, "push": false, "words": false,
+	} {
+		onBoth(t, func(y *yard) {
+			at := y.clock()
+			y.deliver("1", `"a"`, "X-Kind", kind)
+			y.write(func(tx *db.Tx) error {
+				for _, c := range []struct {
+					host  string
+					since time.Time
+					want  bool
+				}{{"elsewhere", at, tells}, {"elsewhere", at.Add(time.Second), false}, {"other", at, false}} {
+					if told, err := (Told{}).Since(tx, c.host, c.since); err != nil || told != c.want {
+						t.Errorf("%s at %s since %s: %v, %v", kind, c.host, c.since, told, err)
+					}
+				}
+				return nil
+			})
+		})
+	}
 }
 
 func TestRefused(t *testing.T) {

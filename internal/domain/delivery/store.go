@@ -37,6 +37,8 @@ var (
 	replay = db.S(`UPDATE host_deliveries SET state = 'stored', tries = 0, ended_at = NULL, error = NULL
 		WHERE host = $1 AND guid = $2 AND ended_at IS NOT NULL AND body IS NOT NULL`)
 	forget = db.S(`DELETE FROM host_deliveries WHERE received_at < $1`)
+	told   = db.Q[bool](`SELECT EXISTS (SELECT 1 FROM host_deliveries WHERE host = $1 AND received_at >= $2
+		AND (kind LIKE 'installation%' OR kind = 'repository'))`)
 
 	watch = db.S(`INSERT INTO repo_sweeps (repo_id, marks, due_at) VALUES ($1, '{}', $2)
 		ON CONFLICT (repo_id) DO UPDATE SET due_at = excluded.due_at`)
@@ -68,6 +70,15 @@ type endArgs struct {
 	Tries, Now int64
 	State      string
 	Error      *string
+}
+
+// Told is what hosts have told.
+type Told struct{}
+
+// Since tells whether a host has told, at a time or later, of installations, of what
+// repositories they have, or of how a repository is, applied or not yet.
+func (Told) Since(tx *db.Tx, host string, at time.Time) (bool, error) {
+	return told.One(tx, host, at)
 }
 
 // ClockSetBack makes due what would wait for longer than is ever asked. The queue looks after
