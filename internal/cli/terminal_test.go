@@ -108,7 +108,7 @@ func (p *person) program(argv []string, steps ...step) (shown string, code int) 
 	}()
 	from := 0
 	for _, s := range steps {
-		for {
+		for over := false; ; {
 			mu.Lock()
 			at := strings.Index(all.String()[from:], s.shows)
 			mu.Unlock()
@@ -116,10 +116,13 @@ func (p *person) program(argv []string, steps ...step) (shown string, code int) 
 				from += at + len(s.shows)
 				break
 			}
+			if over {
+				p.t.Fatalf("%q ended and never showed %q:\n%s", argv, s.shows, all.String())
+			}
 			select {
 			case <-more:
 			case <-read:
-				p.t.Fatalf("%q ended and never showed %q:\n%s", argv, s.shows, all.String())
+				over = true // with its last words, which may be these
 			case <-ctx.Done():
 				mu.Lock()
 				defer mu.Unlock()

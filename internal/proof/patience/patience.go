@@ -1,6 +1,6 @@
 // Package patience is how long a test waits for something to happen. A wait ends
-// because the thing has happened, or because half of what was left of the time of the
-// package is over, which is minutes; how fast the machine is does not matter.
+// because the thing has happened, or because minutes are over: half of what was left of
+// the time of the package, or six; how fast the machine is does not matter.
 package patience
 
 import (
@@ -12,6 +12,9 @@ import (
 const (
 	// unbounded is the time of a package that has none (go test -timeout 0, a benchmark).
 	unbounded = time.Hour
+	// longest is a wait of a package that has much time: one test that waits in vain must
+	// not hold up the suite for half of that.
+	longest = 6 * time.Minute
 	// rest is kept for saying what failed, and for tests to clean up.
 	rest = 20 * time.Second
 	// pace is how often Until looks.
@@ -19,8 +22,9 @@ const (
 )
 
 // Of returns how long a wait that begins now may last: half of what is left of the time
-// that go test gives the package (-timeout), less 20 s. The other half is for the tests
-// behind it, which would otherwise all fail with the first one. It is at least a second.
+// that go test gives the package (-timeout), less 20 s, but not more than six minutes. The
+// other half is for the tests behind it, which would otherwise all fail with the first one.
+// It is at least a second.
 func Of(t testing.TB) time.Duration {
 	left := unbounded
 	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
@@ -28,7 +32,7 @@ func Of(t testing.TB) time.Duration {
 			left = time.Until(end)
 		}
 	}
-	return max(time.Second, (left-rest)/2)
+	return max(time.Second, min(longest, (left-rest)/2))
 }
 
 // Context returns a context of the test that ends when its patience does.

@@ -35,7 +35,8 @@ func (l *late) fails(wait func()) bool {
 func TestPatienceIsHalfOfWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	for left, want := range map[time.Duration]time.Duration{
-		20 * time.Minute: 10*time.Minute - 10*time.Second, time.Minute: 20 * time.Second, 10 * time.Second: time.Second,
+		40 * time.Minute: 6 * time.Minute,
+		10 * time.Minute: 5*time.Minute - 10*time.Second, time.Minute: 20 * time.Second, 10 * time.Second: time.Second,
 	} {
 		got := patience.Of(&late{TB: t, left: left})
 		if got > want || got < want-time.Second {
