@@ -93,7 +93,7 @@ func followTask(ctx context.Context, id string, answers io.Reader) error {
 		go a.listen(ctx, answers)
 	}
 	t, err := c.Watch(ctx, id, w)
-	if errors.Is(err, context.Canceled) && a.left() {
+	if err != nil && a.left() { // whatever the answer in hand was cut off with
 		fmt.Fprintf(os.Stdout, "It goes on without you: yardmaster task watch %s\n", client.Word(id))
 		return nil
 	}
