@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -291,6 +292,20 @@ func (c *call) outcome(err error) string {
 	return "ok"
 }
 
+// mostOutput is how many tokens of output the provider may give to the call.
+func (c *call) mostOutput() int64 {
+	most := int64(math.MaxInt64)
+	for _, bound := range []int64{c.q.MaxOutput, c.quote.max, c.cap} {
+		if bound > 0 {
+			most = min(most, bound)
+		}
+	}
+	if choices := c.q.choices(); most <= math.MaxInt64/choices {
+		most *= choices
+	}
+	return most
+}
+
 // record passes the call to the Recorder, and tells the record of the request
 // about a failure, or the log where there is no request.
 func (c *call) record(ctx context.Context, err error) {
@@ -298,6 +313,9 @@ func (c *call) record(ctx context.Context, err error) {
 	u.Aborted = err != nil
 	if c.meter != nil {
 		u.Tokens, u.Estimated = c.meter.Count(c.q.Bytes(), errors.Is(err, ErrCallerGone))
+		if u.Estimated {
+			u.OutputTokens = min(u.OutputTokens, c.mostOutput())
+		}
 		u.Tier = cmp.Or(c.meter.Tier(), u.Tier)
 	}
 	if err != nil || u.Fault != "" {

@@ -43,13 +43,16 @@ func (p *Prices) Quote(provider Provider, model string, q *Request) Quote {
 	quote := Quote{
 		Priced: true, Model: model,
 		input: input * max(r.input, r.cacheWrite, r.cacheRead, r.hour(q)),
-		token: r.output * min(max(q.Choices, 1), 128), // no provider gives more answers to a call
+		token: r.output * q.choices(),
 		max:   out,
 	}
 	quote.Most = quote.cost(out)
 	quote.Least = quote.cost(min(out, q.leastOutput()))
 	return quote
 }
+
+// choices is how many answers a provider gives to the call: none gives more than 128.
+func (q *Request) choices() int64 { return min(max(q.Choices, 1), 128) }
 
 // leastOutput is the smallest cap that a gateway sets on the call.
 func (q *Request) leastOutput() int64 {

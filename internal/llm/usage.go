@@ -143,10 +143,24 @@ func (m *Meter) Estimate(requestBytes int) Tokens {
 // Count is what a call of so many bytes has cost: what the provider has counted, an
 // estimate where it has not and there is an answer to pay for, else nothing.
 // unread says that the caller went away, so that nobody knows what would have come.
+// A stream that broke off has what came of it, also where the provider has counted only
+// its beginning. A provider that counts the prompt, and nothing of an answer that has
+// content, is not believed.
 func (m *Meter) Count(requestBytes int, unread bool) (t Tokens, estimated bool) {
 	t, told := m.Tokens()
-	if told || m.reader == nil || !unread && !m.reader.Begun() && m.Failure() != nil {
+	switch f := m.Failure(); {
+	case m.reader == nil:
 		return t, false
+	case !told && !unread && !m.reader.Begun() && f != nil:
+		return t, false
+	case !told:
+		return m.Estimate(requestBytes), true
+	case f == nil && m.reader.Begun() && t.OutputTokens == 0 && t != (Tokens{}):
+		t.OutputTokens = m.Estimate(requestBytes).OutputTokens
+		return t, true
+	case f != nil && f.Kind == answer.Cut && m.reader.Begun() && m.reader.Uncounted() > t.OutputTokens:
+		t.OutputTokens = m.reader.Uncounted()
+		return t, true
 	}
-	return m.Estimate(requestBytes), true
+	return t, false
 }

@@ -24,6 +24,10 @@ const patience = 20 * time.Second
 // ErrKey says that Stripe does not take the secret key, or does not let it do this.
 var ErrKey = errors.New("stripe refuses the secret key")
 
+// ErrMissing says that Stripe has what a call names no more: a customer or a subscription that was
+// deleted there.
+var ErrMissing = errors.New("stripe has no such customer or subscription any more")
+
 // BusyError says that Stripe did not answer, or limits the calls of the key. The same call works
 // later.
 type BusyError struct{ Why string }
@@ -95,11 +99,17 @@ func New(address, key string) *Client {
 	})))}
 }
 
-// Customer makes the customer of an account. Two calls for one account make one within a day.
-// It fails with ErrKey, *BusyError and *RefusedError, as the other methods do.
-func (c *Client) Customer(ctx context.Context, account string) (id string, err error) {
+// Customer makes the customer of an account, instead of one that was deleted; empty: it had none.
+// Two such calls make one within a day.
+// It fails with ErrKey, *BusyError and *RefusedError, as the other methods do; those that name a
+// customer or a subscription fail with ErrMissing too.
+func (c *Client) Customer(ctx context.Context, account, deleted string) (id string, err error) {
 	p := &sdk.CustomerCreateParams{Metadata: map[string]string{"account": account}}
-	p.SetIdempotencyKey("yardmaster-customer-" + account)
+	key := "yardmaster-customer-" + account
+	if deleted != "" {
+		key += "-" + deleted
+	}
+	p.SetIdempotencyKey(key)
 	made, err := c.api.V1Customers.Create(ctx, p)
 	if err != nil {
 		return "", judge(err)
@@ -215,6 +225,8 @@ func judge(err error) error {
 		return ErrKey
 	case e.HTTPStatusCode == http.StatusTooManyRequests || e.HTTPStatusCode == http.StatusConflict || e.HTTPStatusCode >= 500:
 		return &BusyError{Why: fmt.Sprintf("it answers %d", e.HTTPStatusCode)}
+	case e.Code == sdk.ErrorCodeResourceMissing && (e.Param == "customer" || e.Param == "id") && !strings.Contains(e.Msg, "similar object"):
+		return ErrMissing // and not one of the other mode, live or test, than the key
 	}
 	return &RefusedError{Status: e.HTTPStatusCode, Code: plain(string(e.Code)), Param: plain(e.Param), RequestID: plain(e.RequestID)}
 }

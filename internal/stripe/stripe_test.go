@@ -2,6 +2,9 @@ package stripe_test
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -16,11 +19,11 @@ func TestCalls(t *testing.T) {
 	t.Parallel()
 	far := till.Open(t)
 	c := stripe.New(far.URL, till.Key)
-	id, err := c.Customer(t.Context(), "acme")
+	id, err := c.Customer(t.Context(), "acme", "")
 	if err != nil || id != "cus_till1" {
 		t.Fatal(id, err)
 	}
-	if again, err := c.Customer(t.Context(), "acme"); again != id || err != nil {
+	if again, err := c.Customer(t.Context(), "acme", ""); again != id || err != nil {
 		t.Errorf("a second time: %q, %v", again, err)
 	}
 	end := time.Unix(1_800_000_000, 0)
@@ -67,7 +70,7 @@ func TestFailures(t *testing.T) {
 	if calls := far.Calls(); len(calls) != 7 {
 		t.Errorf("calls are tried again: %v", calls)
 	}
-	_, err := stripe.New("http://127.0.0.1:1", till.Key).Customer(t.Context(), "acme")
+	_, err := stripe.New("http://127.0.0.1:1", till.Key).Customer(t.Context(), "acme", "")
 	if _, busy := errors.AsType[*stripe.BusyError](err); !busy || strings.Contains(err.Error(), "canary") {
 		t.Errorf("nobody there: %v", err)
 	}
@@ -114,6 +117,30 @@ func TestEvents(t *testing.T) {
 		body := []byte(`{"id": "evt_1", "type": "t", "data": {"object": ` + object + `}}`)
 		if e, err := stripe.Read(body, till.Sign(body, till.Secret, now), till.Secret, now); err != nil || e.Customer != want {
 			t.Errorf("%s: %+v, %v", object, e, err)
+		}
+	}
+}
+
+// TestMissing: a customer who was deleted is told apart from one of the other mode than the key.
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	for words, want := range map[string]bool{
+		"No such customer: 'cus_1'": true,
+		"No such customer: 'cus_1'; a similar object exists in live mode, but a test mode key was used to make this request.": false,
+	} {
+		far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"error": {"code": "resource_missing", "message": %q, "param": "customer", "type": "invalid_request_error"}}`, words)
+		}))
+		t.Cleanup(far.Close)
+		c := stripe.New(far.URL, till.Key)
+		_, listed := c.Subscriptions(t.Context(), "cus_1")
+		_, opened := c.Portal(t.Context(), "cus_1", "https://y.example")
+		_, ordered := c.Checkout(t.Context(), stripe.Order{Customer: "cus_1", Back: "https://y.example"})
+		for _, err := range []error{listed, opened, ordered, c.Cancel(t.Context(), "sub_1")} {
+			if errors.Is(err, stripe.ErrMissing) != want {
+				t.Errorf("%s: %v", words, err)
+			}
 		}
 	}
 }

@@ -2,9 +2,11 @@ package payment
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/stripe"
 )
 
 // over are the states of a subscription at Stripe that is paid for no more.
@@ -23,8 +25,13 @@ func (s *Service) End(ctx context.Context, account string) error {
 	all, err := s.Provider.Subscriptions(ctx, c.CustomerID)
 	for _, sub := range all {
 		if err == nil && !slices.Contains(over, sub.Status) {
-			err = s.Provider.Cancel(ctx, sub.ID)
+			if err = s.Provider.Cancel(ctx, sub.ID); errors.Is(err, stripe.ErrMissing) {
+				err = nil // it has ended with its customer
+			}
 		}
+	}
+	if errors.Is(err, stripe.ErrMissing) {
+		return nil
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package payment
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -32,20 +33,26 @@ func open(tx *db.Tx, most int) ([]due.Open, error) { return openKeys.All(tx, mos
 
 // work reads the subscriptions of a customer and stores what they give. It looks again when
 // that changes by itself, and every few hours. A node that has lost the customer to another one
-// stores nothing, so the newest reading stands. Without a provider only time passes.
+// stores nothing, so the newest reading stands. Without a provider only time passes. A customer who
+// was deleted has no subscriptions.
 func (s *Service) work(ctx context.Context, j due.Job[customer]) due.Outcome {
 	var all []stripe.Subscription
+	missing := false
 	if s.Provider != nil {
 		call, cancel := context.WithTimeout(ctx, answer)
 		defer cancel()
 		var err error
-		if all, err = s.Provider.Subscriptions(call, j.Row.CustomerID); err != nil {
+		all, err = s.Provider.Subscriptions(call, j.Row.CustomerID)
+		if missing = errors.Is(err, stripe.ErrMissing); missing {
+			all, err = nil, nil
+		}
+		if err != nil {
 			observe.Complain(ctx, s.Logger, "read the subscriptions of an account", err, slog.String("account", j.Key))
 			return due.Again(err).With(func(tx *db.Tx) error { _, err := failed.Exec(tx, j.Key, err.Error()); return err })
 		}
 	}
 	return due.Decide(func(tx *db.Tx) (due.Outcome, error) {
-		next, err := s.store(tx, j.Key, all)
+		next, err := s.store(tx, j.Key, reading{customer: j.Row.CustomerID, missing: missing, all: all})
 		if err != nil {
 			return due.Outcome{}, err
 		}
@@ -56,8 +63,19 @@ func (s *Service) work(ctx context.Context, j due.Job[customer]) due.Outcome {
 	})
 }
 
+// deletedCustomer is the last error of an account whose customer was deleted at Stripe.
+const deletedCustomer = "the customer was deleted at Stripe; billing.checkout makes another one"
+
+// reading is what Stripe has said of a customer.
+type reading struct {
+	customer string
+	missing  bool // there is none
+	all      []stripe.Subscription
+}
+
 // store stores a reading, and what the account has by it. It answers when that changes by itself.
-func (s *Service) store(tx *db.Tx, account string, all []stripe.Subscription) (next *time.Time, err error) {
+// A reading of a customer who was replaced meanwhile says nothing of the one that is now.
+func (s *Service) store(tx *db.Tx, account string, was reading) (next *time.Time, err error) {
 	if ok, err := people.LockAccount(tx, account); err != nil || !ok {
 		return nil, err
 	}
@@ -65,11 +83,16 @@ func (s *Service) store(tx *db.Tx, account string, all []stripe.Subscription) (n
 	if err != nil || !ok {
 		return nil, err
 	}
+	if s.Provider != nil && was.customer != c.CustomerID {
+		return new(tx.Now), nil
+	}
 	if s.Provider != nil {
-		if err := s.merge(tx, account, all); err != nil {
+		if err := s.merge(tx, account, was.all); err != nil {
 			return nil, err
 		}
-		c.ReadAt, c.LastError = new(tx.Now), nil
+		if c.ReadAt, c.LastError = new(tx.Now), nil; was.missing {
+			c.LastError = new(deletedCustomer)
+		}
 	}
 	rows, err := subscriptionsOf.All(tx, account)
 	if err != nil {

@@ -113,7 +113,7 @@ func (s *Service) billing(tx *db.Tx) (out Billing, err error) {
 	if err != nil {
 		return out, err
 	}
-	out.Payment.Customer, out.Payment.ReadAt, out.Payment.LastError = known, c.ReadAt, c.LastError
+	out.Payment.Customer, out.Payment.ReadAt, out.Payment.LastError = known && !c.deleted(), c.ReadAt, c.LastError
 	rows, err := subscriptionsOf.All(tx, tx.Account)
 	if err != nil {
 		return out, err
@@ -200,13 +200,21 @@ func (s *Service) checkout(ctx context.Context, in checkoutIn) (out Page, err er
 		return out, err
 	}
 	if !known {
-		if c, err = s.enter(ctx, account); err != nil {
+		if c, err = s.enter(ctx, account, ""); err != nil {
 			return out, err
 		}
 	}
-	page, err := s.Provider.Checkout(ctx, stripe.Order{
+	order := stripe.Order{
 		Customer: c.CustomerID, Account: account, Price: s.Prices[string(in.Kind)][0], Quantity: in.Quantity, Back: s.back(),
-	})
+	}
+	page, err := s.Provider.Checkout(ctx, order)
+	if errors.Is(err, stripe.ErrMissing) {
+		if c, err = s.enter(ctx, account, c.CustomerID); err != nil {
+			return out, err
+		}
+		order.Customer = c.CustomerID
+		page, err = s.Provider.Checkout(ctx, order)
+	}
 	if err != nil {
 		return out, refused(err)
 	}
@@ -217,14 +225,17 @@ func (s *Service) checkout(ctx context.Context, in checkoutIn) (out Page, err er
 	return out, err
 }
 
-// enter makes the account a customer of the provider.
-func (s *Service) enter(ctx context.Context, account string) (c customer, err error) {
-	id, err := s.Provider.Customer(ctx, account)
+// enter makes the account a customer of the provider, instead of one that was deleted there.
+func (s *Service) enter(ctx context.Context, account, deleted string) (c customer, err error) {
+	id, err := s.Provider.Customer(ctx, account, deleted)
 	if err != nil {
 		return c, refused(err)
 	}
 	err = s.DB.Write(ctx, func(tx *db.Tx) (err error) {
 		if _, err = addCustomer.Exec(tx, addCustomerArgs{AccountID: tx.Account, CustomerID: id, CreatedAt: tx.Now}); err != nil {
+			return err
+		}
+		if _, err = replaceCustomer.Exec(tx, tx.Account, deleted, id); err != nil {
 			return err
 		}
 		s.look(tx, tx.Account)
@@ -251,6 +262,13 @@ func (s *Service) portal(ctx context.Context, _ op.None) (out Page, err error) {
 		return out, fault.Reason("no-customer", "The account has paid for nothing yet. Begin with billing.checkout.")
 	}
 	page, err := s.Provider.Portal(ctx, c.CustomerID, s.back())
+	if errors.Is(err, stripe.ErrMissing) {
+		if err = s.DB.Write(ctx, func(tx *db.Tx) error { s.look(tx, tx.Account); return nil }); err != nil {
+			return out, err
+		}
+		return out, fault.Reason("no-customer", "The account's customer was deleted at Stripe. What was paid stands until its end; "+
+			"pay anew with billing.checkout.")
+	}
 	if err != nil {
 		return out, refused(err)
 	}
@@ -260,6 +278,9 @@ func (s *Service) portal(ctx context.Context, _ op.None) (out Page, err error) {
 	})
 	return out, err
 }
+
+// deleted tells whether the customer was missing at the last reading.
+func (c customer) deleted() bool { return c.LastError != nil && *c.LastError == deletedCustomer }
 
 // back is where a browser comes back to from the provider.
 func (s *Service) back() string { return s.BaseURL + "/ui/settings/payment" }

@@ -19,6 +19,9 @@
 // A card that fails costs nothing for the time of Needs.Grace. Seats that are taken back are there
 // until the end of the period that was paid. No run is stopped for want of either.
 //
+// A customer who was deleted at Stripe pays for nothing more: what was paid stands until its end,
+// and the next checkout makes another customer.
+//
 //   - payment.go: types, Needs and the Service
 //   - standing.go: what a subscription gives at a time
 //   - receive.go: events
@@ -56,7 +59,7 @@ func (Kind) Values() []string { return []string{Seats, OSSDonor} }
 
 // Provider takes payments. It is *stripe.Client.
 type Provider interface {
-	Customer(ctx context.Context, account string) (id string, err error)
+	Customer(ctx context.Context, account, deleted string) (id string, err error)
 	Subscriptions(ctx context.Context, customer string) ([]stripe.Subscription, error)
 	Cancel(ctx context.Context, subscription string) error
 	Checkout(ctx context.Context, o stripe.Order) (stripe.Page, error)

@@ -30,7 +30,8 @@ var (
 		VALUES (:account_id, :customer_id, :created_at) ON CONFLICT DO NOTHING`)
 	putCustomer = db.SWith[customer](`UPDATE payment_customers SET seats = :seats, own_seats = :own_seats, gave_tier = :gave_tier,
 		read_at = :read_at, last_error = :last_error WHERE account_id = :account_id`)
-	failed = db.S(`UPDATE payment_customers SET last_error = $2 WHERE account_id = $1`)
+	replaceCustomer = db.S(`UPDATE payment_customers SET customer_id = $3, last_error = NULL WHERE account_id = $1 AND customer_id = $2`)
+	failed          = db.S(`UPDATE payment_customers SET last_error = $2 WHERE account_id = $1`)
 
 	subscriptionsOf = db.Q[subscription](`SELECT ` + columns + ` FROM paid_subscriptions WHERE account_id = $1
 		ORDER BY created_at DESC, id DESC, kind LIMIT 1000`)

@@ -20,12 +20,15 @@ type events struct {
 	count int64
 	over  bool // the event is longer than maxEvent
 	past  bool // such an event was passed over
+	short bool // the texts of a long line are shortened, so that it need not be passed over
+	thin  thin // of the line that has no end yet
+
+	borrowed bool // data is a part of what is being written
 }
 
 // write splits the next bytes, and calls emit with each event that is complete. The
 // data is good until emit returns.
 func (e *events) write(p []byte, emit func(name string, data []byte)) {
-	borrowed := false // data is a part of p
 	for len(p) > 0 {
 		if e.cr {
 			e.cr = false
@@ -48,18 +51,22 @@ func (e *events) write(p []byte, emit func(name string, data []byte)) {
 		p = p[end+1:]
 		if len(line) == 0 {
 			e.dispatch(emit)
-			borrowed = false
 		} else if value, add := e.field(line); add {
-			if borrowed = !e.has && len(e.line) == 0; borrowed {
-				e.data, e.has = value, true
+			if !e.has && len(e.line) == 0 {
+				e.data, e.has, e.borrowed = value, true, true
 			} else {
 				e.add(value)
 			}
 		}
-		e.line = e.line[:0]
+		e.line, e.thin = e.line[:0], thin{}
 	}
-	if borrowed {
-		e.data = bytes.Clone(e.data)
+	e.own()
+}
+
+// own makes data memory of the event's own.
+func (e *events) own() {
+	if e.borrowed {
+		e.data, e.borrowed = bytes.Clone(e.data), false
 	}
 }
 
@@ -77,6 +84,15 @@ func lineEnd(p []byte) int {
 
 // keep keeps a piece of a line that has no end yet.
 func (e *events) keep(p []byte) {
+	if e.short && !e.thin.on && len(e.line)+len(p) > maxEvent {
+		e.line = e.thin.start(e.line)
+	}
+	if e.thin.on {
+		if e.line = e.thin.add(e.line, p); len(e.line) > maxEvent {
+			e.over, e.line = true, e.line[:0]
+		}
+		return
+	}
 	if len(e.line)+len(p) > maxEvent {
 		e.over = true
 		return
@@ -109,11 +125,11 @@ func (e *events) add(value []byte) {
 		e.over = true
 		return
 	}
-	data := e.data[:len(e.data):len(e.data)]
+	e.own()
 	if e.has {
-		data = append(data, '\n')
+		e.data = append(e.data, '\n')
 	}
-	e.data, e.has = append(data, value...), true
+	e.data, e.has = append(e.data, value...), true
 }
 
 func (e *events) dispatch(emit func(name string, data []byte)) {
@@ -122,7 +138,7 @@ func (e *events) dispatch(emit func(name string, data []byte)) {
 		emit(e.name, e.data)
 	}
 	e.past = e.past || e.over
-	e.name, e.data, e.has, e.over = "", nil, false, false
+	e.name, e.data, e.has, e.over, e.borrowed = "", nil, false, false, false
 }
 
 // end takes the last event even without its empty line, if its document is complete.

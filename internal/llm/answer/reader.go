@@ -25,9 +25,12 @@ type Reader struct {
 	Options
 	mode   mode
 	head   []byte // bytes before the mode is known; in document, all of it
-	over   bool   // the document is longer than maxEvent
+	thin   thin   // of a document that is longer than maxEvent
+	over   bool   // it is as long also when its texts are shortened
 	events events
 	usage  counts
+
+	uncounted int64 // events since usage has changed
 
 	model, done, begun bool // something of a model's answer, its end, some content
 	last               bool // the mark behind the last event
@@ -51,6 +54,7 @@ const (
 // New makes a Reader.
 func New(o Options) *Reader {
 	r := &Reader{Options: o}
+	r.events.short = !o.Keep
 	if o.Status/100 != 2 {
 		r.mode = refusal
 	}
@@ -78,15 +82,33 @@ func (r *Reader) Write(p []byte) (int, error) {
 	switch r.mode {
 	case stream:
 		r.events.write(p, r.event)
-		r.begun = r.begun || r.events.over || r.events.past
+		r.begun = r.begun || r.events.over || r.events.past || r.events.thin.on
 	case refusal:
 		r.head = append(r.head, p[:min(len(p), maxRefusal-len(r.head))]...)
 	case document:
-		if r.over = r.over || len(r.head)+len(p) > maxEvent; !r.over {
-			r.head = append(r.head, p...)
-		}
+		r.document(p)
 	}
 	return n, nil
+}
+
+// document takes the next bytes of a document. Of one that is too long the texts are shortened,
+// unless they are kept for the Answer.
+func (r *Reader) document(p []byte) {
+	if long := len(r.head)+len(p) > maxEvent; long && !r.Keep && !r.thin.on {
+		r.head = r.thin.start(r.head)
+	}
+	switch {
+	case r.over:
+	case r.thin.on:
+		r.begun = true
+		if r.head = r.thin.add(r.head, p); len(r.head) > maxEvent {
+			r.over, r.head = true, nil
+		}
+	case len(r.head)+len(p) > maxEvent:
+		r.over = true
+	default:
+		r.head = append(r.head, p...)
+	}
 }
 
 // decide tells what a body is by its first bytes, whatever its type says. The rest
@@ -198,6 +220,9 @@ func (r *Reader) Failure() *Failure { return r.failure }
 // Events is how many events have come.
 func (r *Reader) Events() int64 { return r.events.count }
 
+// Uncounted is how many events have come since the provider has last told another count.
+func (r *Reader) Uncounted() int64 { return r.uncounted }
+
 // Usage is the count so far; false if the provider has told none.
 func (r *Reader) Usage() (Usage, bool) { return r.usage.usage(), r.usage.told }
 
@@ -225,6 +250,12 @@ func (r *Reader) event(name string, data []byte) {
 	if r.said != nil {
 		return
 	}
+	was := r.usage
+	defer func() {
+		if r.uncounted++; r.usage != was {
+			r.uncounted = 0
+		}
+	}()
 	v := value(bytes.TrimSpace(data))
 	top := v.pick("error", "type", "object")
 	failed := name == "error" || isError(top[0], top[1], top[2])

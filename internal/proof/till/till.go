@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -47,6 +48,7 @@ type Till struct {
 	customers map[string]string         // by idempotency key
 	calls     []string                  // method and path of each call
 	fail      int                       // status of all answers; 0: they are made
+	deleted   map[string]bool           // customers
 	before    func()                    // called once, before the next answer, when it is made
 }
 
@@ -70,7 +72,7 @@ func Open(t *testing.T) *Till {
 	if err != nil {
 		t.Fatal(err)
 	}
-	till := &Till{have: map[string][]Subscription{}, customers: map[string]string{}}
+	till := &Till{have: map[string][]Subscription{}, customers: map[string]string{}, deleted: map[string]bool{}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { till.serve(judge, w, r) }))
 	t.Cleanup(s.Close)
 	till.URL = s.URL
@@ -82,6 +84,35 @@ func (t *Till) Has(customer string, all ...Subscription) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.have[customer] = all
+}
+
+// Delete deletes a customer, with what it has.
+func (t *Till) Delete(customer string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.deleted[customer] = true
+}
+
+// missing is what a call names that was deleted: its kind, its id and the parameter; empty: nothing.
+func (t *Till) missing(r *http.Request, body []byte) (kind, id, param string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	form, _ := url.ParseQuery(string(body))
+	for _, customer := range []string{form.Get("customer"), r.URL.Query().Get("customer")} {
+		if t.deleted[customer] {
+			return "customer", customer, "customer"
+		}
+	}
+	if id, is := strings.CutPrefix(r.URL.Path, "/v1/subscriptions/"); is {
+		for customer, all := range t.have {
+			for _, s := range all {
+				if s.ID == id && t.deleted[customer] {
+					return "subscription", id, "id"
+				}
+			}
+		}
+	}
+	return "", "", ""
 }
 
 // Fail has all calls answered with a status; 0: as usual.
@@ -120,6 +151,17 @@ func (t *Till) serve(judge *server.StubServer, w http.ResponseWriter, r *http.Re
 		w.WriteHeader(fail)
 		// Stripe quotes the key, in part.
 		fmt.Fprintf(w, `{"error": {"type": "invalid_request_error", "message": "Invalid API Key provided: %s"}}`, Key)
+		return
+	}
+	if kind, id, param := t.missing(r, body); kind != "" {
+		w.Header().Set("Request-Id", "req_till")
+		status := http.StatusBadRequest
+		if param == "id" {
+			status = http.StatusNotFound
+		}
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"error": {"code": "resource_missing", "doc_url": "https://stripe.com/docs/error-codes/resource-missing",
+			"message": "No such %s: '%s'", "param": %q, "type": "invalid_request_error"}}`, kind, id, param)
 		return
 	}
 	made := httptest.NewRecorder()
