@@ -73,7 +73,9 @@ func TestFiles(t *testing.T) {
 	b.Click("main aside dd a[href*='img']")
 	b.See("<script>owned=1</script>")
 	seen := inertHere(t, b, "a hostile file")
-	for _, want := range []string{"‹U+001B›[31mred‹U+001B›[8m unseen", "shown‹U+000D›hidden ‹U+202E› turned", "docs/<img src=x data-owned"} {
+	for _, want := range []string{
+		"‹U+001B›[31mred‹U+001B›[8m unseen", "shown‹U+000D›hidden ‹U+202E› turned", "docs/<img src=x data-owned",
+	} {
 		if !strings.Contains(seen, want) {
 			t.Errorf("the page lacks %q: %s", want, seen)
 		}
