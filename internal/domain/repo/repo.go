@@ -6,6 +6,7 @@
 //   - repo.go: Ref, access to git, pushes
 //   - shape.go: what the host has by now
 //   - branch.go: another default branch
+//   - file.go: a file at a commit
 //   - installed.go: how repositories of other hosts come, change and go
 //   - policyfile.go, weaker.go, floors.go: the policy file, and what it may ask for
 //   - loop.go, apart.go: the work that no request asks for, and folders of another time than their rows

@@ -198,6 +198,7 @@ export const pages: Entry[] = [
   { path: "/ui/repos/{owner}/{repo}/issues", needs: issueList, load: () => import("./pages/issues") },
   { path: "/ui/repos/{owner}/{repo}/issues/{id}", needs: issueList, load: () => import("./pages/issue") },
   { path: "/ui/repos/{owner}/{repo}/merge-queue", needs: prQueue, load: () => import("./pages/mergequeue") },
+  { path: "/ui/repos/{owner}/{repo}/file", needs: projectList, load: () => import("./pages/file") },
   { path: "/ui/repos/{owner}/{repo}/flakes", needs: ciFlakes, load: () => import("./pages/flakes") },
   { path: "/ui/repos/{owner}/{repo}/reviews", needs: reviewList, load: () => import("./pages/reviews") },
   {

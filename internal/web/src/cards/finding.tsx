@@ -7,10 +7,11 @@ import { Markdown, pieces } from "../ui/markdown";
 import { hashOf } from "../ui/spot";
 import { Status, words } from "../ui/status";
 import { Time } from "../ui/time";
+import { placeOfFile } from "./source";
 
-// Of the head that is shown, it leads to its line among the changes. What is of another
-// head, or of the side before the change, has no line there.
-export function FindingCard(p: { of: Finding; head: string; done: () => void }) {
+// Of the head that is shown, it leads to its line among the changes; of another head, to the
+// file as it was there. What is of the side before the change has no line in that.
+export function FindingCard(p: { of: Finding; full: string; head: string; done: () => void }) {
   const f = p.of,
     open = f.state === "posted" || f.state === "answered",
     at = (
@@ -25,6 +26,8 @@ export function FindingCard(p: { of: Finding; head: string; done: () => void }) 
         <Status of={f.severity} say={`${f.severity} ${words(f.kind)}`} />{" "}
         {f.head_sha === p.head ? (
           <a href={`/ui/prs/${f.pr_id}/diff` + hashOf({ path: f.file, line: f.line, old: f.side === "LEFT" })}>{at}</a>
+        ) : f.side === "RIGHT" ? (
+          <a href={placeOfFile(p.full, f.head_sha, f.file, f.start_line ?? f.line, f.line)}>{at}</a>
         ) : (
           at
         )}{" "}

@@ -50,9 +50,12 @@ export function meant(slug: string, to: string): string[] {
   return [...out];
 }
 
+// Files are those that a page names as what it is from, and where one of them is read.
+export type Files = { all: string[]; href: (path: string, line?: number, last?: number) => string | undefined };
+
 // how draws links to other pages. there are the pages that the text leads to; without
-// them, each link is taken at its word.
-function how(full: string, slug: string, there?: string[]): How {
+// them, each link is taken at its word. What leads to no page may lead to one of the files.
+function how(full: string, slug: string, there?: string[], files?: Files): How {
   const ids = anchors();
   return {
     wiki: true,
@@ -62,18 +65,22 @@ function how(full: string, slug: string, there?: string[]): How {
       if (to.startsWith("#")) return "#h-" + to.slice(1);
       const all = meant(slug, to),
         hit = there ? all.find((s) => there.includes(s)) : all[0];
-      return hit === undefined ? undefined : placeOf(full, hit);
+      if (hit !== undefined) return placeOf(full, hit);
+      const file = all.find((s) => files?.all.includes(s));
+      if (file === undefined) return undefined;
+      const lines = /(?:#L|:)(\d+)(?:-L?(\d+))?$/.exec(to);
+      return files!.href(file, Number(lines?.[1] ?? 0), Number(lines?.[2] ?? lines?.[1] ?? 0));
     },
   };
 }
 
 // Text is the text of a page, without its first heading where that is its title.
-export function Text(p: { full: string; slug: string; title: string; body: string; there?: string[] }) {
+export function Text(p: { full: string; slug: string; title: string; body: string; there?: string[]; files?: Files }) {
   const first = /^#\s+(.*)\r?(?:\n|$)/.exec(p.body);
   return (
     <Markdown
       text={first && first[1]!.trim() === p.title ? p.body.slice(first[0].length) : p.body}
-      how={how(p.full, p.slug, p.there)}
+      how={how(p.full, p.slug, p.there, p.files)}
     />
   );
 }

@@ -140,7 +140,9 @@ export function Review(p: { of: PullRequest; findings: List<Finding>; rows: Find
       )}
       {p.rows.length === 0
         ? p.findings.state.value === "ready" && <Empty>No finding was kept.</Empty>
-        : p.rows.map((f) => <FindingCard key={f.id} of={f} head={p.of.head_sha} done={() => void p.findings.load()} />)}
+        : p.rows.map((f) => (
+            <FindingCard key={f.id} of={f} full={p.of.repo} head={p.of.head_sha} done={() => void p.findings.load()} />
+          ))}
       <More of={p.findings} />
     </>
   );

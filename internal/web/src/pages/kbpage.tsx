@@ -151,7 +151,14 @@ function Read(p: { repo: Repository; of: KnowledgePage; again: () => void }) {
             </Act>
           </>
         )}
-        <Text full={full} slug={d.slug} title={d.title} body={d.body} there={d.leads_to} />
+        <Text
+          full={full}
+          slug={d.slug}
+          title={d.title}
+          body={d.body}
+          there={d.leads_to}
+          files={{ all: from.files, href: (path, line, last) => hrefOfFile(p.repo, from.commit, path, line, last) }}
+        />
         <Raw call={kbPageGet} input={{ repoId: p.repo.id, slug: d.slug }} of={d} />
       </div>
       <aside class="stack" aria-label="About the page">

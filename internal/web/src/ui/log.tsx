@@ -21,6 +21,7 @@ type Props = {
   tail?: boolean; // more lines may come
   kinds?: Record<string, string[]>; // of lines, by names of which one can choose
   wrong?: string[]; // kinds of lines that tell of a failure
+  file?: boolean; // it is a file: its lines have their numbers at every width, and none is left out
   children?: ComponentChildren; // further controls
 };
 
@@ -43,12 +44,14 @@ export function Log(p: Props) {
   useMemo(() => lines.hide(p.kinds ? hiddenBy(p.kinds, seen) : []), [lines, seen.join()]);
   const list = () => document.getElementById(p.id);
 
-  // hold keeps the first line in sight where it is while rows come or go above it.
+  // hold keeps the marked line where it is while rows come or go above it; the first one in
+  // sight, if that one is not.
   const hold = () => {
     const el = list();
     if (!el || (follow && held)) return;
     const row = Math.floor(el.scrollTop / height),
-      line = lines.at(row);
+      marked = at === undefined ? undefined : lines.row(at),
+      line = marked !== undefined && marked >= row && marked < row + el.clientHeight / height ? at : lines.at(row);
     if (line !== undefined) keep.current ??= { line, y: (lines.row(line) ?? row) * height - el.scrollTop };
   };
   const now = useRef(hold);
@@ -168,14 +171,17 @@ export function Log(p: Props) {
   const failure = p.wrong && lines.next(p.wrong, at),
     lately = lines.since(600_000);
 
-  const place = at === undefined ? -1 : hits.indexOf(at);
+  const place = at === undefined ? -1 : hits.indexOf(at),
+    look = (lines.timed ? " timed" : "") + (p.file ? " numbered" : ""),
+    last = lineOf(hash) === at ? lastOf(hash) : -1, // of the lines that are marked
+    within = (n: number) => at !== undefined && n > at && n <= last;
   return (
     <div class="logbox" ref={box}>
       <div class="tools">
         <input
           ref={field}
           type="search"
-          aria-label="Find in the log"
+          aria-label={p.file ? "Find in the file" : "Find in the log"}
           placeholder="Find  /"
           value={text}
           onInput={(e) => {
@@ -219,7 +225,7 @@ export function Log(p: Props) {
           {told}
         </span>
         <span class="grow" />
-        <details class="kinds">
+        <details class="kinds" hidden={p.file}>
           <summary>Show</summary>
           <div>
             {Object.keys(p.kinds ?? {}).map((k) => (
@@ -267,12 +273,12 @@ export function Log(p: Props) {
       <span class="probe" ref={probe} aria-hidden="true">
         00000000000000000000
       </span>
-      <span class={"probe gutter" + (lines.timed ? " timed" : "")} aria-hidden="true" />
+      <span class={"probe gutter" + look} aria-hidden="true" />
       <VList
         id={p.id}
         role="log"
         label={p.label}
-        class={"log" + (lines.timed ? " timed" : "")}
+        class={"log" + look}
         count={lines.rows.length}
         height={height}
         tail={follow}
@@ -309,7 +315,7 @@ export function Log(p: Props) {
             <div
               key={place}
               data-line={place}
-              class={"l " + l.kind + (l.n === at ? " on" : "") + (picked(place) ? " picked" : "")}
+              class={"l " + l.kind + (l.n === at || within(l.n) ? " on" : "") + (picked(place) ? " picked" : "")}
             >
               {lines.timed && <At t={lines.told(place)} />}
               {lines.lines[place - 1]?.n !== l.n && (
@@ -381,11 +387,15 @@ function rowWith(lines: Lines, first: number, text: string): number {
   return first;
 }
 
-// lineOf is the line that an address names, such as #L120.
+// lineOf is the line that an address names, such as #L120, or the first of some, such as #L12-L20.
+const named = /^#L([1-9]\d{0,8})(?:-L([1-9]\d{0,8}))?$/;
 function lineOf(hash: string): number | undefined {
-  const m = /^#L([1-9]\d{0,8})$/.exec(hash);
+  const m = named.exec(hash);
   return m ? Number(m[1]) - 1 : undefined;
 }
+
+// lastOf is the last of the lines that an address names.
+const lastOf = (hash: string) => Number(named.exec(hash)?.[2] ?? 0) - 1;
 
 // kindsOf are the names of the kinds that the address has chosen.
 function kindsOf(all: Record<string, string[]> | undefined): string[] {

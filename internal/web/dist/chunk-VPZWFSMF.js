@@ -1,1 +1,0 @@
-import{b as o,c as e}from"./chunk-M3HIVQAJ.js";import{jsx as f}from"./vendor-V4P4C4WP.js";function s(r){let t=r.of;return f(e,{of:t.state,noun:"pr",say:t.draft&&t.state==="open"?"draft":o(t.state)})}export{s as a};
