@@ -42,7 +42,7 @@ func askCommands() []tree.Command {
 		{Words: "ask file", Answers: "ask.file", Args: "[TEXT]…", Summary: "file something wanted, for triage to decide about", Define: defineAskFile,
 			Examples: []string{`yardmaster ask file --repo acme/web "The footer shows last year."`, "yardmaster ask file < wish.txt -"}},
 		ask.ListCommand("the newest asks"),
-		{Words: "ask get", Args: "ID", Summary: "what became of an ask", Of: ask, Define: tree.Nothing(runAskGet)},
+		{Words: "ask get", Answers: "ask.get", Args: "ID", Summary: "what became of an ask", Of: ask, Define: tree.Answers(runAskGet)},
 		ask.ViewCommand("all that is known of an ask"),
 	}, act.Commands(act.Act{Words: "ask redrive", Args: "ID", Summary: "give an ask that found no judge back to triage",
 		Op: "ask.redrive", Of: ask,
@@ -121,13 +121,13 @@ func filed(ctx context.Context, o *output.Flags, what, path string, in map[strin
 	return false, nil
 }
 
-func runAskGet(ctx context.Context, plain []string) error {
+func runAskGet(ctx context.Context, plain []string, o *output.Flags) error {
 	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}
 	var a filedAsk
-	if err := c.Call(ctx, http.MethodGet, "/v1/asks/"+url.PathEscape(plain[0]), nil, &a); err != nil {
+	if done, err := o.Answered(ctx, c, http.MethodGet, "/v1/asks/"+url.PathEscape(plain[0]), nil, &a); done || err != nil {
 		return err
 	}
 	say := func(what, text string) { fmt.Fprintf(os.Stdout, "%-12s%s\n", what, client.Inert(text)) }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/tree"
@@ -36,10 +38,17 @@ func runGitHubSetup(ctx context.Context, _ []string) error {
 
 func defineGitHubDeliveries(fl *flag.FlagSet) tree.Action {
 	state := fl.String("state", "", "only those that are `STATE`: stored, applied, ignored or failed")
-	return func(ctx context.Context, _ []string) error { return listDeliveries(ctx, *state) }
+	o := &output.Flags{}
+	o.Add(fl)
+	return func(ctx context.Context, _ []string) error {
+		if err := o.Check(); err != nil {
+			return err
+		}
+		return listDeliveries(ctx, o, *state)
+	}
 }
 
-func listDeliveries(ctx context.Context, state string) error {
+func listDeliveries(ctx context.Context, o *output.Flags, state string) error {
 	c, err := signin.Connect()
 	if err != nil {
 		return err
@@ -57,14 +66,24 @@ func listDeliveries(ctx context.Context, state string) error {
 		path += "&filter=" + url.QueryEscape("state:"+state)
 	}
 	var page struct {
-		Data       []delivery `json:"data"`
-		NextCursor *string    `json:"next_cursor"`
+		Data       json.RawMessage `json:"data"`
+		NextCursor *string         `json:"next_cursor"`
 	}
 	if err := c.Call(ctx, http.MethodGet, path, nil, &page); err != nil {
 		return err
 	}
+	if page.NextCursor != nil {
+		defer fmt.Fprintln(os.Stderr, "Older ones are not shown.")
+	}
+	if o.ForPrograms() {
+		return o.Print(os.Stdout, page.Data)
+	}
+	var all []delivery
+	if err := json.Unmarshal(page.Data, &all); err != nil {
+		return err
+	}
 	var rows [][]string
-	for _, d := range page.Data {
+	for _, d := range all {
 		why := ""
 		if d.Error != nil {
 			why = *d.Error
@@ -74,13 +93,10 @@ func listDeliveries(ctx context.Context, state string) error {
 		})
 	}
 	screen.Lines("GUID\tRECEIVED\tKIND\tSTATE\tTRIES\tERROR", rows)
-	if page.NextCursor != nil {
-		fmt.Fprintln(os.Stderr, "Older ones are not shown.")
-	}
 	return nil
 }
 
-func runGitHubRedeliver(ctx context.Context, plain []string) error {
+func runGitHubRedeliver(ctx context.Context, plain []string, o *output.Flags) error {
 	c, err := signin.Connect()
 	if err != nil {
 		return err
@@ -88,7 +104,8 @@ func runGitHubRedeliver(ctx context.Context, plain []string) error {
 	var out struct {
 		Replayed bool `json:"replayed"`
 	}
-	if err := c.Call(ctx, http.MethodPost, "/v1/admin/deliveries/"+url.PathEscape(plain[0])+"/replay", nil, &out); err != nil {
+	done, err := o.Answered(ctx, c, http.MethodPost, "/v1/admin/deliveries/"+url.PathEscape(plain[0])+"/replay", nil, &out)
+	if done || err != nil {
 		return err
 	}
 	if !out.Replayed {

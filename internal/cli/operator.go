@@ -10,6 +10,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
@@ -25,16 +26,21 @@ func defineOperatorToken(fl *flag.FlagSet) tree.Action {
 	login := fl.String("login", "", "login or e-mail of the operator, whose password is read from standard input")
 	name := fl.String("name", "command line", "what the token is for, in the list of tokens")
 	scopes := fl.String("scopes", operatorScopes, "what the token may do, with commas between: `SCOPES`")
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, _ []string) error {
+		if err := o.Check(); err != nil {
+			return err
+		}
 		server, err := signin.ServerAt(*address)
 		if err != nil {
 			return err
 		}
-		return operatorToken(ctx, server, *login, *name, *scopes)
+		return operatorToken(ctx, o, server, *login, *name, *scopes)
 	}
 }
 
-func operatorToken(ctx context.Context, server, login, name, scopes string) error {
+func operatorToken(ctx context.Context, o *output.Flags, server, login, name, scopes string) error {
 	if login == "" {
 		return exit.Misuse("give --login, of the operator")
 	}
@@ -50,7 +56,13 @@ func operatorToken(ctx context.Context, server, login, name, scopes string) erro
 	if err != nil {
 		return err
 	}
-	fmt.Println(client.Inert(token.Token))
+	if o.ForPrograms() {
+		if err := o.Print(os.Stdout, token.Answer); err != nil {
+			return err
+		}
+	} else {
+		fmt.Println(client.Inert(token.Token))
+	}
 	fmt.Fprintf(os.Stderr, "It may %s at %s until %s, and is stored nowhere.\n", client.Inert(strings.Join(token.Scopes, ", ")), server,
 		token.Expires.Local().Format(time.DateTime))
 	return nil

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -31,8 +32,8 @@ func planCommands() []tree.Command {
 	return append([]tree.Command{
 		plan.ListCommand("the plans, newest activity first", "yardmaster plan list --bucket stalled"),
 		plan.ViewCommand("one plan with its groups"),
-		{Words: "plan read", Args: "ID [GROUP]", Summary: "what the groups of a plan are asked to do", Of: plan,
-			Define: tree.Nothing(runPlanRead), More: "GROUP is the name of a group, as plan view shows it; all of them are shown without it.",
+		{Words: "plan read", Answers: "plan.group_get", Args: "ID [GROUP]", Summary: "what the groups of a plan are asked to do", Of: plan,
+			Define: tree.Answers(runPlanRead), More: "GROUP is the name of a group, as plan view shows it; all of them are shown without it.",
 			Values:   map[string]tree.Values{"GROUP": groupsBegun},
 			Examples: []string{"yardmaster plan read @last", "yardmaster plan read @last 01-add-the-field"}},
 		{Words: "plan file", Answers: "plan.file", Args: "DIR", Summary: "commit a plan directory and execute it", Define: definePlanFile,
@@ -145,7 +146,7 @@ func planGroups(ctx context.Context, c *client.Client, plan string) ([]planGroup
 	return p.Groups, err
 }
 
-func runPlanRead(ctx context.Context, plain []string) error {
+func runPlanRead(ctx context.Context, plain []string, o *output.Flags) error {
 	c, err := signin.Connect()
 	if err != nil {
 		return err
@@ -162,13 +163,31 @@ func runPlanRead(ctx context.Context, plain []string) error {
 		}
 		groups = groups[at : at+1]
 	}
+	at := func(g planGroup) string {
+		return "/v1/plans/" + url.PathEscape(plain[0]) + "/groups/" + url.PathEscape(g.ID)
+	}
+	if o.ForPrograms() {
+		all := []json.RawMessage{}
+		for _, g := range groups {
+			b, err := c.Fetch(ctx, http.MethodGet, at(g), nil)
+			if err != nil {
+				return err
+			}
+			all = append(all, b)
+		}
+		b, err := object.Encode(all)
+		if err != nil {
+			return err
+		}
+		return o.Print(os.Stdout, b)
+	}
 	if len(groups) == 0 {
 		fmt.Println("It has no groups yet.")
 		return nil
 	}
 	return screen.Paging(func() error {
 		for i, g := range groups {
-			path := "/v1/plans/" + url.PathEscape(plain[0]) + "/groups/" + url.PathEscape(g.ID)
+			path := at(g)
 			if err := c.Call(ctx, http.MethodGet, path, nil, &g); err != nil {
 				return err
 			}

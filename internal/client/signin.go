@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/cookiejar"
 	"time"
@@ -34,18 +35,23 @@ func SignIn(ctx context.Context, url, login, password, account string) (*Client,
 	return mint(ctx, url, "/auth/password", map[string]string{"login": login, "password": password}, account)
 }
 
-// Operator is an operator token.
+// Operator is an operator token. Answer is all that the server says of it.
 type Operator struct {
 	Token   string    `json:"token"`
 	Scopes  []string  `json:"scopes"`
 	Expires time.Time `json:"expires_iso"`
+
+	Answer json.RawMessage `json:"-"`
 }
 
 // OperatorToken signs in with the password of an operator and answers an operator token
 // with some scopes. name says what it is for.
 func OperatorToken(ctx context.Context, url, login, password, name string, scopes []string) (out Operator, err error) {
 	err = exchange(ctx, url, "", "/auth/password", map[string]string{"login": login, "password": password},
-		"/v1/admin/operator-tokens", map[string]any{"name": name, "scopes": scopes}, &out)
+		"/v1/admin/operator-tokens", map[string]any{"name": name, "scopes": scopes}, &out.Answer)
+	if err == nil {
+		err = json.Unmarshal(out.Answer, &out)
+	}
 	return out, err
 }
 

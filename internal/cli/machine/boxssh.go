@@ -2,10 +2,13 @@ package machine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +16,7 @@ import (
 	flag "github.com/spf13/pflag"
 
 	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/tree"
 	"yardmaster/internal/client"
@@ -40,7 +44,12 @@ func BoxAdd(fl *flag.FlagSet) tree.Action {
 	key := fl.String("host-key", "", "its host key: the fingerprint (SHA256:…), or its line of known_hosts; without it the key is shown and nothing is run")
 	name := fl.String("name", "", "name of the box; the host's when empty")
 	slots := fl.Int("slots", 0, "most runs it may take at once; what it offers when 0")
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, _ []string) error {
+		if err := o.Check(); err != nil {
+			return err
+		}
 		body, err := sshPlace(*at)
 		if err != nil {
 			return err
@@ -54,7 +63,7 @@ func BoxAdd(fl *flag.FlagSet) tree.Action {
 		if *slots != 0 {
 			body["slots"] = *slots
 		}
-		return addOverSSH(ctx, body, *at)
+		return addOverSSH(ctx, o, body, *at)
 	}
 }
 
@@ -75,16 +84,24 @@ func sshPlace(at string) (map[string]any, error) {
 	return body, nil
 }
 
-func addOverSSH(ctx context.Context, body map[string]any, at string) error {
+func addOverSSH(ctx context.Context, o *output.Flags, body map[string]any, at string) error {
 	c, err := signin.Connect()
 	if err != nil {
 		return err
 	}
-	var j sshJoin
-	if err := c.Call(ctx, http.MethodPost, sshJoins, body, &j); err != nil {
+	b, err := c.Fetch(ctx, http.MethodPost, sshJoins, body)
+	if err != nil {
 		return err
 	}
-	fmt.Printf("The server calls %s.\n", client.Inert(at))
+	var j sshJoin
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	people := io.Writer(os.Stdout) // what is said to them
+	if o.ForPrograms() {
+		people = os.Stderr
+	}
+	fmt.Fprintf(people, "The server calls %s.\n", client.Inert(at))
 	for j.State != "joined" && j.State != "failed" {
 		select {
 		case <-ctx.Done():
@@ -92,7 +109,7 @@ func addOverSSH(ctx context.Context, body map[string]any, at string) error {
 		case <-time.After(time.Second):
 		}
 		var p struct {
-			Data []sshJoin `json:"data"`
+			Data []json.RawMessage `json:"data"`
 		}
 		if err := c.Call(ctx, http.MethodGet, sshJoins+"?filter="+url.QueryEscape("id:"+j.ID), nil, &p); err != nil {
 			return err
@@ -100,18 +117,26 @@ func addOverSSH(ctx context.Context, body map[string]any, at string) error {
 		if len(p.Data) != 1 {
 			return fmt.Errorf("the server knows nothing of the machine any more")
 		}
-		j = p.Data[0]
+		b, j = p.Data[0], sshJoin{}
+		if err := json.Unmarshal(b, &j); err != nil {
+			return err
+		}
 	}
-	return j.told(at)
+	if o.ForPrograms() {
+		if err := o.Print(os.Stdout, b); err != nil {
+			return err
+		}
+	}
+	return j.told(people, at)
 }
 
 // told says how it went.
-func (j sshJoin) told(at string) error {
+func (j sshJoin) told(w io.Writer, at string) error {
 	if j.Output != "" {
-		fmt.Println(client.Inert(j.Output))
+		fmt.Fprintln(w, client.Inert(j.Output))
 	}
 	if j.State == "joined" && j.BoxID != nil {
-		fmt.Printf("It is a box now.\nNext: yardmaster box view %s\n", client.Inert(*j.BoxID))
+		fmt.Fprintf(w, "It is a box now.\nNext: yardmaster box view %s\n", client.Inert(*j.BoxID))
 		return nil
 	}
 	why := "it failed"

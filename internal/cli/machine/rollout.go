@@ -10,6 +10,8 @@ import (
 
 	flag "github.com/spf13/pflag"
 
+	"yardmaster/internal/cli/exit"
+	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
@@ -82,7 +84,12 @@ func BoxUpdate(fl *flag.FlagSet) tree.Action {
 	of := fl.String("version", "", "version of the release; the newest when empty")
 	soak := fl.Duration("soak", 10*time.Minute, "how long the canary is watched")
 	watch := fl.Bool("watch", false, "show how it goes, until its end")
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, _ []string) error {
+		if err := checkWatch(o, *watch); err != nil {
+			return err
+		}
 		c, err := signin.Connect()
 		if err != nil {
 			return err
@@ -100,7 +107,7 @@ func BoxUpdate(fl *flag.FlagSet) tree.Action {
 			Version string         `json:"version"`
 			Boxes   map[string]int `json:"boxes"`
 		}
-		if err := c.Call(ctx, http.MethodPost, "/v1/runners/update", in, &out); err != nil {
+		if done, err := o.Answered(ctx, c, http.MethodPost, "/v1/runners/update", in, &out); done || err != nil {
 			return err
 		}
 		of := "the channel " + client.Inert(out.Channel)
@@ -128,12 +135,29 @@ func BoxUpdate(fl *flag.FlagSet) tree.Action {
 	}
 }
 
+// checkWatch fails with misuse for flags that do not go together.
+func checkWatch(o *output.Flags, watch bool) error {
+	if watch && o.ForPrograms() {
+		return exit.Misuse("give --watch, or a form for programs, not both")
+	}
+	return o.Check()
+}
+
 // BoxRollout shows the newest rollout.
 func BoxRollout(fl *flag.FlagSet) tree.Action {
 	watch := fl.Bool("watch", false, "show how it goes, until its end")
+	o := &output.Flags{}
+	o.Add(fl)
 	return func(ctx context.Context, _ []string) error {
+		if err := checkWatch(o, *watch); err != nil {
+			return err
+		}
 		c, err := signin.Connect()
 		if err != nil {
+			return err
+		}
+		if o.ForPrograms() {
+			_, err := o.Answered(ctx, c, http.MethodGet, "/v1/runners/rollout", nil, nil)
 			return err
 		}
 		if *watch {

@@ -92,6 +92,9 @@ func shoot(b *browser.Tab, name string) {
 			.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.parentElement.closest(".scroll,.vlist,pre,.cmd"))
 			.slice(0, 4).map(e => e.outerHTML.slice(0, 160)).join("\n")`))
 	}
+	for _, text := range list(b, `JSON.stringify(`+touching+`)`) {
+		b.T.Errorf("%s on a phone %s", name, text)
+	}
 	if dir != "" {
 		b.Theme("dark")
 		b.Picture(filepath.Join(dir, name+"-narrow-dark.png"))

@@ -13,7 +13,8 @@ import (
 )
 
 // faulty is a script that lists what is laid out wrong on a page: what lies over something
-// else, what is cut, what leaves the window, a title that one cannot read.
+// else, what is cut, what leaves the window, what touches the border of its card, a title that one cannot
+// read.
 const faulty = `(() => {
 	const main = document.querySelector("main"), wide = main.getBoundingClientRect(), out = [];
 	const seen = e => e.checkVisibility({visibilityProperty: true}) && e.getClientRects().length > 0;
@@ -38,12 +39,37 @@ const faulty = `(() => {
 		const row = e.closest("[role=row]").clientWidth;
 		if (e.clientWidth < Math.min(220, 0.6 * row) || e.clientWidth < 0.35 * row) out.push("a title of " + e.clientWidth + " px: " + says(e));
 	}
+	out.push(...` + touching + `);
 	const over = main.scrollWidth - main.clientWidth;
 	if (over > 0) out.push("scrolls sideways by " + over + " px");
 	const h = main.querySelector("h1"), size = parseFloat(getComputedStyle(h).fontSize);
 	if (!h.innerText || h.scrollWidth > h.clientWidth + 1 || size < 18) out.push("a heading that is not read: " + h.innerText);
 	if (innerWidth > 720 ? !seen(document.querySelector("nav.side")) : !seen(document.querySelector("nav.bar"))) out.push("no way around");
 	return JSON.stringify(out);
+})()`
+
+// touching is a script that lists the texts that are less than 8 px from the border, on the left, of the
+// card that they stand in.
+const touching = `(() => {
+	const out = [], seen = e => e.checkVisibility({visibilityProperty: true}) && e.getClientRects().length > 0;
+	const unseen = (e, f) => e !== f && (getComputedStyle(e).clipPath !== "none" || unseen(e.parentElement, f)); // said by voice alone
+	const framed = e => { const c = getComputedStyle(e); return c.borderLeftStyle !== "none" && ["Left", "Right", "Top"]
+		.every(side => parseFloat(c["border" + side + "Width"]) > 0) };
+	for (const f of document.querySelectorAll("main *")) if (seen(f) && f.clientWidth >= 200 &&
+		!f.matches("button, .button, input, select, textarea, .vlist, svg *") && !f.closest(".vlist, svg") && framed(f)) {
+		const r = f.getBoundingClientRect(), texts = document.createTreeWalker(f, NodeFilter.SHOW_TEXT), range = document.createRange();
+		for (let n; (n = texts.nextNode());) {
+			if (!n.data.trim() || !seen(n.parentElement) || n.parentElement.closest("button, .button, select, textarea, .skip")) continue;
+			range.selectNodeContents(n);
+			const at = [...range.getClientRects()].filter(s => s.width > 1);
+			if (at.some(s => s.left - r.left < 8 && s.right > r.left && s.bottom > r.top && s.top < r.bottom)) {
+				if (unseen(n.parentElement, f)) continue;
+				out.push("touches its border: " + n.data.trim().slice(0, 40));
+				break;
+			}
+		}
+	}
+	return out;
 })()`
 
 // twenty are the pages that are looked at, by the name of their picture.
@@ -94,8 +120,10 @@ func TestFaultsOfLayoutAreSeen(t *testing.T) {
 		Object.assign(e.style, {position: "absolute", width: "90px", height: "30px", whiteSpace: "nowrap", overflow: "hidden"}, css);
 		document.querySelector("main").append(e) };
 		put({left: "200px", top: "500px"}, "one"); put({left: "250px", top: "510px"}, "two");
-		put({left: "1200px", top: "600px"}, "beyond"); put({left: "200px", top: "700px"}, "words that have no room here") })()`)
-	if got := list(b, faulty); len(got) != 4 {
+		put({left: "1200px", top: "600px"}, "beyond"); put({left: "200px", top: "700px"}, "words that have no room here");
+		const card = document.createElement("div"); card.append("close by"); document.querySelector("main").append(card);
+		Object.assign(card.style, {position: "absolute", left: "600px", top: "500px", width: "300px", border: "1px solid", padding: "4px"}) })()`)
+	if got := list(b, faulty); len(got) != 5 {
 		t.Errorf("it sees %q", got)
 	}
 }

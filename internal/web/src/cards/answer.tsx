@@ -91,7 +91,7 @@ function Answer(p: { repo: Repository; of: RepositoryAnswer; now?: AnswerCitatio
           <h2>Answer</h2>
           <ul class="cards">
             {a.claims.map((c, i) => (
-              <li key={i}>
+              <li key={i} class="item tall">
                 <p>{inert(c.text)}</p>
                 {c.citations.map((n) => {
                   const cited = a.citations[n - 1];
