@@ -140,10 +140,12 @@ func serverCommands() []tree.Command {
 		{Words: "mail", Args: "[NUMBER|ADDRESS]", Define: defineMail,
 			Summary: "list the mails of a server without SMTP, or show one; for operators: what is not sent"},
 		{Words: "github setup", Summary: "where the server is connected to GitHub", Define: tree.Nothing(runGitHubSetup)},
-		{Words: "github deliveries", Answers: "code_host.deliveries", Rows: true, Summary: "what GitHub has sent, and what became of it", Define: defineGitHubDeliveries},
+		{Words: "github deliveries", Answers: "code_host.deliveries", Rows: true, Define: defineGitHubDeliveries,
+			Summary: "what GitHub has sent, and what became of it"},
 		{Words: "github redeliver", Answers: "code_host.replay", Args: "GUID", Summary: "apply a delivery once more, with an operator's token",
 			Define: tree.Answers(runGitHubRedeliver)},
-		{Words: "operator token", Answers: "operator_token.issue", Summary: "print an operator token, which lives an hour", Define: defineOperatorToken},
+		{Words: "operator token", Answers: "operator_token.issue", Define: defineOperatorToken,
+			Summary: "print an operator token, which lives an hour"},
 		{Words: "chaos", Summary: "do harm to a throwaway server and its boxes, and print what was lost", Define: machine.Chaos},
 	}
 }

@@ -62,16 +62,17 @@ func TestEveryAnswerIsForPrograms(t *testing.T) {
 // With --json standard output is JSON alone; what is said to people stands on standard error.
 func TestJSONStandsAlone(t *testing.T) {
 	t.Parallel()
+	plan := "GET /v1/plans/" + someID
 	f := newFake(t, map[string]string{
-		"GET /v1/asks/" + someID:                         `{"askId": "` + someID + `", "title": "The footer", "state": "judged"}`,
-		"GET /v1/plans/" + someID:                        `{"id": "` + someID + `", "groups": [{"id": "` + otherID + `", "slug": "01-one"}]}`,
-		"GET /v1/plans/" + someID + "/groups/" + otherID: `{"id": "` + otherID + `", "slug": "01-one", "problem": "Do it."}`,
-		"GET /v1/prs/" + someID + "/diff":                `{"files": [{"path": "a.go"}], "additions": 1}`,
-		"GET /v1/admin/deliveries":                       `{"data": [{"guid": "g1", "state": "failed"}], "next_cursor": "n"}`,
-		"POST /v1/admin/deliveries/g1/replay":            `{"replayed": true}`,
-		"POST /auth/password":                            `{}`,
-		"POST /auth/logout":                              `{}`,
-		"POST /v1/admin/operator-tokens":                 `{"token": "t1", "scopes": ["admin:accounts"], "expires_iso": "2026-05-04T10:00:00Z"}`,
+		"GET /v1/asks/" + someID:              `{"askId": "` + someID + `", "title": "The footer", "state": "judged"}`,
+		plan:                                  `{"id": "` + someID + `", "groups": [{"id": "` + otherID + `", "slug": "01-one"}]}`,
+		plan + "/groups/" + otherID:           `{"id": "` + otherID + `", "slug": "01-one", "problem": "Do it."}`,
+		"GET /v1/prs/" + someID + "/diff":     `{"files": [{"path": "a.go"}], "additions": 1}`,
+		"GET /v1/admin/deliveries":            `{"data": [{"guid": "g1", "state": "failed"}], "next_cursor": "n"}`,
+		"POST /v1/admin/deliveries/g1/replay": `{"replayed": true}`,
+		"POST /auth/password":                 `{}`,
+		"POST /auth/logout":                   `{}`,
+		"POST /v1/admin/operator-tokens":      `{"token": "t1", "scopes": ["admin:accounts"], "expires_iso": "2026-05-04T10:00:00Z"}`,
 		"POST /v1/runners/enrollments/ssh": `{"id": "` + someID + `", "state": "joined", "reason": null, "detail": null, "output": "hello",
 			"box_id": "` + otherID + `", "seen": null}`,
 		"POST /v1/runners/update": `{"kind": "started", "channel": "stable", "version": "v1", "boxes": {"waits": 1}}`,

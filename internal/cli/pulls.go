@@ -47,7 +47,7 @@ func prCommands() []tree.Command {
 			Examples: []string{"yardmaster pr list", "yardmaster pr list --waiting", "yardmaster pr list --repo acme/web --state merged"}},
 		view,
 		{Words: "pr diff", Answers: "pr.diff", Args: "ID [PATH]", Summary: "the lines that a pull request changes", Of: pr,
-			Define: change.DefineDiff,
+			Define: definePRDiff,
 			More:   "A form for programs has the files that change; the lines of one file, where PATH names it."},
 		{Words: "pr checks", Answers: "ci.runs", Rows: true, Args: "ID", Summary: "the checks of a pull request; it fails if its head has not passed them", Of: pr,
 			Define: definePRChecks},
@@ -313,4 +313,29 @@ func writeQueue(w io.Writer, row map[string]any) error {
 	return show("waiting", waiting, []table.Column{{"NUMBER", "number", table.Number}, {"STATE", "place.state", table.State},
 		{"PLACE", "place.position", table.Number}, {"INTO", "base_ref", table.Text}, {"HEAD", "head_sha", table.SHA},
 		{"SINCE", "place.at", table.Age}})
+}
+
+// definePRDiff is the diff for people, and for programs what the API answers of it.
+func definePRDiff(fl *flag.FlagSet) tree.Action {
+	people := change.DefineDiff(fl)
+	o := &output.Flags{}
+	o.Add(fl)
+	return func(ctx context.Context, plain []string) error {
+		if err := o.Check(); err != nil {
+			return err
+		}
+		if !o.ForPrograms() {
+			return people(ctx, plain)
+		}
+		c, err := signin.Connect()
+		if err != nil {
+			return err
+		}
+		path := ""
+		if len(plain) > 1 {
+			path = plain[1]
+		}
+		_, err = o.Answered(ctx, c, http.MethodGet, change.DiffAt(plain[0], path, fl.Lookup("since").Value.String()), nil, nil)
+		return err
+	}
 }

@@ -16,7 +16,6 @@ import (
 
 	flag "github.com/spf13/pflag"
 
-	"yardmaster/internal/cli/output"
 	"yardmaster/internal/cli/screen"
 	"yardmaster/internal/cli/signin"
 	"yardmaster/internal/cli/table"
@@ -290,22 +289,9 @@ func (d *diff) list(w io.Writer) {
 func DefineDiff(fl *flag.FlagSet) tree.Action {
 	since := fl.String("since", "",
 		"show what changed since this commit, `SHA`, say the head that you looked at last; its first 7 digits will do")
-	o := &output.Flags{}
-	o.Add(fl)
 	return func(ctx context.Context, plain []string) error {
-		if err := o.Check(); err != nil {
-			return err
-		}
 		c, err := signin.Connect()
 		if err != nil {
-			return err
-		}
-		if o.ForPrograms() {
-			path := ""
-			if len(plain) > 1 {
-				path = plain[1]
-			}
-			_, err := o.Answered(ctx, c, http.MethodGet, diffAt(plain[0], path, *since), nil, nil)
 			return err
 		}
 		return screen.Paging(func() error { return Show(ctx, c, plain, *since) })
@@ -315,7 +301,7 @@ func DefineDiff(fl *flag.FlagSet) tree.Action {
 // Show writes the diff of a pull request; since, if it is given, is the commit from which on.
 func Show(ctx context.Context, c *client.Client, plain []string, since string) error {
 	read := func(path string) (d diff, err error) {
-		return d, c.Call(ctx, http.MethodGet, diffAt(plain[0], path, since), nil, &d)
+		return d, c.Call(ctx, http.MethodGet, DiffAt(plain[0], path, since), nil, &d)
 	}
 	if len(plain) > 1 {
 		d, err := read(plain[1])
@@ -352,8 +338,8 @@ func Show(ctx context.Context, c *client.Client, plain []string, since string) e
 	return nil
 }
 
-// diffAt is where the diff of a pull request is: of all files, or of one.
-func diffAt(pr, path, since string) string {
+// DiffAt is where the diff of a pull request is: of all files, or of one.
+func DiffAt(pr, path, since string) string {
 	q := url.Values{}
 	if since != "" {
 		q.Set("since_sha", since)
