@@ -96,7 +96,9 @@ func TestFiles(t *testing.T) {
 	b.See("no such file at this commit")
 	visit(b, "/ui/repos/acme/web/file", "File")
 	b.See("names no file")
-	api := func(page string) string { return strings.Replace(strings.Replace(page, "/ui/", "/v1/", 1), "at=", "commit=", 1) }
+	api := func(page string) string {
+		return strings.Replace(strings.Replace(page, "/ui/", "/v1/", 1), "at=", "commit=", 1)
+	}
 	if resp, body := y.Send(http.MethodGet, api(at(evil)), y.Owner, ""); resp.StatusCode != http.StatusOK ||
 		!strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("a hostile file is answered as %d %v %.200s", resp.StatusCode, resp.Header, body)
