@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -121,11 +122,42 @@ func TestRunReadsNoOtherRepository(t *testing.T) {
 					}
 				}
 			}
+			// The addresses that it was given end with it; those of people do not.
+			address := func(name, token, operation string, p gitlfs.Pointer) string {
+				_, a, said := l.batch(name, token, operation, p)
+				if len(a.Objects) != 1 || a.Objects[0].Actions[operation].Href == "" {
+					t.Fatalf("%s of %s: %s", operation, name, said)
+				}
+				return a.Objects[0].Actions[operation].Href
+			}
+			text = random(99, 700)
+			mine, _ := objectOf(text)
+			get, hers := address("acme/lib", tokens.Git, gitlfs.Download, objects["acme/lib"]),
+				address("acme/lib", l.owner, gitlfs.Download, objects["acme/lib"])
+			put := address("acme/app", tokens.Git, gitlfs.Upload, mine)
+			forged := regexp.MustCompile(`by=[^&]*&`).ReplaceAllString(get, "")
+			transfers := func(when string, want int) {
+				t.Helper()
+				for what, c := range map[string]struct {
+					method, address string
+					body            []byte
+					want            int
+				}{
+					"its download": {"GET", get, nil, want}, "its upload": {"PUT", put, text, want},
+					"its download as nobody's": {"GET", forged, nil, 403}, "a person's": {"GET", hers, nil, 200},
+				} {
+					if resp, said := l.transfer(c.method, c.address, c.body); resp.StatusCode != c.want {
+						t.Errorf("%s, %s is answered %d: %.200s", when, what, resp.StatusCode, said)
+					}
+				}
+			}
+			transfers("while it lives", 200)
 			end := protocol.Envelope{V: protocol.Version, Run: run.Run, Attempt: run.Attempt, Events: []protocol.Event{
 				{Seq: 1, Kind: protocol.EventFinished, Data: []byte(`{"state":"failed","error":"x"}`)}}}
 			if err := box.ask(protocol.CallAppend, end, nil); err != nil {
 				t.Fatal(err)
 			}
+			transfers("after its end", 403)
 			for _, name := range []string{"acme/app", "acme/lib", "acme/secret", "rival/named"} {
 				if status := l.serves(name, tokens.Git, "git-upload-pack"); status != 401 {
 					t.Errorf("after its end, of %s it is answered %d", name, status)

@@ -45,11 +45,13 @@ func callsNaming(s *station, command, claim, trial, word string) map[string][]na
 		protocol.CallGitToken: {{func(r protocol.RunRef) any { return protocol.GitTokenAsk{Run: r.Run, Attempt: r.Attempt} }, anything}},
 		protocol.CallSecrets:  {{func(r protocol.RunRef) any { return protocol.SecretsAsk{Run: r.Run, Attempt: r.Attempt} }, anything}},
 		protocol.CallArtifact: {{func(r protocol.RunRef) any {
-			return protocol.ArtifactAsk{Run: r.Run, Attempt: r.Attempt, Name: "a.txt", Type: "text/plain", Size: 1, SHA256: strings.Repeat("a", 64)}
+			return protocol.ArtifactAsk{Run: r.Run, Attempt: r.Attempt, Name: "a.txt", Type: "text/plain", Size: 1,
+				SHA256: strings.Repeat("a", 64)}
 		}, anything}},
 		protocol.CallHello: {{func(r protocol.RunRef) any { return s.hello(r) }, func(answer json.RawMessage) bool {
 			var out protocol.HelloReply
-			return !decoded(answer, &out) || slices.ContainsFunc(out.Runs, func(v protocol.RunVerdict) bool { return v.Do != protocol.DoKill })
+			goesOn := func(v protocol.RunVerdict) bool { return v.Do != protocol.DoKill }
+			return !decoded(answer, &out) || slices.ContainsFunc(out.Runs, goesOn)
 		}}},
 		protocol.CallBeat: {{func(r protocol.RunRef) any {
 			return protocol.Presence{State: "ready", Slots: 4, Free: 4, Runs: []protocol.RunRef{r}}
@@ -67,12 +69,15 @@ func callsNaming(s *station, command, claim, trial, word string) map[string][]na
 		// What these are given is the caller's own, whatever they name.
 		protocol.CallTrial: nil, protocol.CallCredential: nil, protocol.CallPing: nil,
 	}
+	commit := strings.Repeat("a", 40)
+	data := json.RawMessage(`{"id":"x","state":"succeeded","tip":"` + commit + `","sha":"` + commit + `","wip":true,"title":"FORGED",` +
+		`"body":"FORGED","kind":"decision","question":"FORGED","report":"FORGED","agent":"builtin"}`)
 	for _, kind := range protocol.EventKinds() {
-		calls[protocol.CallAppend] = append(calls[protocol.CallAppend], naming{func(r protocol.RunRef) any {
-			return protocol.Envelope{V: protocol.Version, Run: r.Run, Attempt: r.Attempt, Events: []protocol.Event{{Seq: r.Seq + 1, Kind: kind,
-				Data: json.RawMessage(`{"id":"x","state":"succeeded","tip":"` + strings.Repeat("a", 40) + `","sha":"` + strings.Repeat("a", 40) +
-					`","wip":true,"title":"FORGED","body":"FORGED","kind":"decision","question":"FORGED","report":"FORGED","agent":"builtin"}`)}}}
-		}, func(answer json.RawMessage) bool {
+		says := func(r protocol.RunRef) any {
+			return protocol.Envelope{V: protocol.Version, Run: r.Run, Attempt: r.Attempt,
+				Events: []protocol.Event{{Seq: r.Seq + 1, Kind: kind, Data: data}}}
+		}
+		calls[protocol.CallAppend] = append(calls[protocol.CallAppend], naming{says, func(answer json.RawMessage) bool {
 			var out protocol.Appended
 			return !decoded(answer, &out) || !out.Closed
 		}})
@@ -153,7 +158,8 @@ func TestForgedRuns(t *testing.T) {
 				{"there never was", evil, protocol.RunRef{Run: id.New(), Attempt: 1}},
 			}
 			for _, attempt := range []int{live.Attempt - 1, live.Attempt + 1, 0, -1} {
-				wrongs = append(wrongs, wrong{"of its own, another attempt", sibling, protocol.RunRef{Run: live.Run, Attempt: attempt, Seq: live.Seq}})
+				ref := protocol.RunRef{Run: live.Run, Attempt: attempt, Seq: live.Seq}
+				wrongs = append(wrongs, wrong{"of its own, another attempt", sibling, ref})
 			}
 			patience.Until(t, "the boxes are known to be online", func() bool {
 				return strings.Count(strings.Join(append(y.snapshot(y.acct), y.snapshot(rival)...), "\n"), " box.online") == 3
