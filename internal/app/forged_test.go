@@ -65,7 +65,9 @@ func callsNaming(s *station, command, claim, trial, word string) map[string][]na
 			var out protocol.Commands
 			return !decoded(answer, &out) || len(out.Commands) > 0
 		}}},
-		protocol.CallTrialDone: {{func(protocol.RunRef) any { return protocol.TrialDone{ID: trial, Version: "9.9.9", Word: word} }, anything}},
+		protocol.CallTrialDone: {{func(protocol.RunRef) any {
+			return protocol.TrialDone{ID: trial, Version: "9.9.9", Word: word}
+		}, anything}},
 		// What these are given is the caller's own, whatever they name.
 		protocol.CallTrial: nil, protocol.CallCredential: nil, protocol.CallPing: nil,
 	}
