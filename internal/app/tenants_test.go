@@ -65,11 +65,7 @@ func (y *yard) station(token string) *station {
 	must(err)
 	y.t.Cleanup(s.conn.Close)
 	must(s.conn.Wait(patience.Context(y.t)))
-	signature, err := pair.Sign(protocol.KeyStatement(s.ID, s.secret.Public()))
-	must(err)
-	hello := protocol.Hello{V: protocol.Version, Slots: 4, Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"landlock"},
-		Holds: map[string][]string{"landlock": protocol.Isolated},
-		Key:   s.secret.Public(), Signature: base64.StdEncoding.EncodeToString(signature)}
+	hello := s.hello()
 	patience.Until(y.t, "the bus knows the account of the box", func() bool { // which is new to it
 		err := s.ask(protocol.CallHello, hello, nil)
 		if !errors.Is(err, nats.ErrNoResponders) {
@@ -79,6 +75,22 @@ func (y *yard) station(token string) *station {
 	})
 	must(s.ask(protocol.CallBeat, protocol.Presence{State: "ready", Slots: 4, Free: 4}, nil))
 	return s
+}
+
+// hello is what the station says of itself as it connects, and the runs that it names.
+func (s *station) hello(runs ...protocol.RunRef) protocol.Hello {
+	s.t.Helper()
+	var signature []byte
+	pair, err := nkeys.FromSeed(s.seed)
+	if err == nil {
+		signature, err = pair.Sign(protocol.KeyStatement(s.ID, s.secret.Public()))
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return protocol.Hello{V: protocol.Version, Slots: 4, Agents: []protocol.AgentInfo{{Name: "builtin"}}, Isolation: []string{"landlock"},
+		Holds: map[string][]string{"landlock": protocol.Isolated}, Runs: runs,
+		Key: s.secret.Public(), Signature: base64.StdEncoding.EncodeToString(signature)}
 }
 
 func (s *station) ask(method string, in, out any) error {

@@ -18,6 +18,15 @@ type Access struct {
 	Person string
 }
 
+// OfRun is the id of the run whose credential it is; empty for that of anybody else.
+func (a Access) OfRun() string {
+	run, _ := strings.CutPrefix(a.Credential, "run:")
+	if run == a.Credential {
+		return ""
+	}
+	return run
+}
+
 // MayPush tells whether the credential may create, move or delete a ref. Nobody may
 // touch the branches of merge queues.
 func (a Access) MayPush(ref string) bool {

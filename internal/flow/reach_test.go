@@ -186,11 +186,12 @@ func TestWhoseTextARunHas(t *testing.T) {
 					made := w.task(func(sp *task.Spec) { sp.Kind, sp.PRID = kind, &pr })
 					given(kind+" of what a "+right+" box made", made, want)
 					w.write(func(tx *db.Tx) error {
-						without, err := withoutSecrets(tx, &made)
-						if without != (want == reach.Strangers) {
-							t.Errorf("%s of what a %s box made: without secrets %t", kind, right, without)
+						without, first := withoutSecrets(tx, &made)
+						lent, second := RunSetup{}.OfLent(tx, &made)
+						if without != (want == reach.Strangers) || lent != without {
+							t.Errorf("%s of what a %s box made: without secrets %t, without the person's %t", kind, right, without, lent)
 						}
-						return err
+						return errors.Join(first, second)
 					})
 				}
 			}

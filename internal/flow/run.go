@@ -155,20 +155,29 @@ func ofFork(tx *db.Tx, t *task.Row) (bool, error) {
 // the agent, or the program of a check, give it away.
 func withoutSecrets(tx *db.Tx, t *task.Row) (without bool, err error) {
 	err = tx.As(t.AccountID, func() error {
-		if without, err = ofFork(tx, t); err != nil || without {
-			return err
+		if without, err = ofFork(tx, t); err == nil && !without {
+			without, err = RunSetup{}.OfLent(tx, t)
 		}
+		return err
+	})
+	return without, err
+}
+
+// OfLent tells whether a box that another account has lent has had a part in what a task works
+// on.
+func (RunSetup) OfLent(tx *db.Tx, t *task.Row) (lent bool, err error) {
+	err = tx.As(t.AccountID, func() error {
 		work, err := served(tx, t)
 		if err != nil {
 			return err
 		}
 		all, err := builtOn(tx, &work)
 		if err == nil {
-			without, err = byLent(tx, all, t.PRID)
+			lent, err = byLent(tx, all, t.PRID)
 		}
 		return err
 	})
-	return without, err
+	return lent, err
 }
 
 // byLent tells whether a lent box has had a run of some work, or of a task about its pull

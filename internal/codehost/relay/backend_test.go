@@ -155,7 +155,7 @@ func newSite(t testing.TB) *site {
 		"writer": {Read: true, Push: []string{"refs/heads/svc/*", "refs/heads/main"}, Who: "writer"},
 		"nobody": {},
 	}
-	objects := &Objects{Seal: seal.New(), Signed: func(context.Context, string) error { return nil }, Now: func() time.Time {
+	objects := &Objects{Seal: seal.New(), Signed: func(context.Context, string, string) error { return nil }, Now: func() time.Time {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return time.Now().Add(s.late)

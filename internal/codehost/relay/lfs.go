@@ -31,9 +31,10 @@ type Objects struct {
 		Seal(purpose string, plain []byte) string
 		Unseal(purpose, sealed string) ([]byte, error)
 	}
-	// Signed is told of each transfer whose address is ours, and of the account that was given it,
-	// before its body is read; what it fails with is answered.
-	Signed func(ctx context.Context, account string) error
+	// Signed is told of each transfer whose address is ours, of the account that was given it, and of
+	// the credential that asked for it, if that was a run's, before its body is read; what it fails
+	// with is answered.
+	Signed func(ctx context.Context, account, by string) error
 	Now    func() time.Time
 }
 
@@ -56,6 +57,7 @@ type sealed struct {
 	Size    int64             `json:"s"`
 	Until   int64             `json:"u"` // Unix seconds
 	Account string            `json:"c"`
+	By      string            `json:"b,omitempty"` // the run for which it is
 }
 
 func (h *Relay) now() time.Time { return h.cfg.Objects.Now() }
@@ -173,6 +175,7 @@ func (q *request) ours(o gitlfs.Object, base *url.URL, authorization string) git
 		}
 		x := sealed{
 			Method: method, Href: act.Href, Header: map[string]string{}, Size: o.Size, Until: until.Unix(), Account: q.access.Account,
+			By: q.access.OfRun(),
 		}
 		for key, value := range act.Header {
 			if key = http.CanonicalHeaderKey(key); key != "Transfer-Encoding" && key != "Content-Length" && key != "Host" {
@@ -219,7 +222,7 @@ func (q *request) transfer() {
 		return
 	}
 	observe.Of(q.r.Context()).Account = x.Account
-	if err := q.relay.cfg.Objects.Signed(q.r.Context(), x.Account); err != nil {
+	if err := q.relay.cfg.Objects.Signed(q.r.Context(), x.Account, x.By); err != nil {
 		q.w.Header().Set("Connection", "close")
 		q.fail("admit", err)
 		return

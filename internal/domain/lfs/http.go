@@ -34,9 +34,10 @@ func IsTransfer(path string) bool {
 type Door interface {
 	// Authorize decides the access of a credential, see builtin.Hooks.
 	Authorize(ctx context.Context, user, password string, r codehost.Repo) (codehost.Access, error)
-	// Signed is told of each request whose address is signed, and of the account of its repository,
-	// before its body is read; what it fails with is answered.
-	Signed(ctx context.Context, account string) error
+	// Signed is told of each request whose address is signed, of the account of its repository, and
+	// of the credential that asked for the address, if that was a run's, before its body is read;
+	// what it fails with is answered.
+	Signed(ctx context.Context, account, by string) error
 }
 
 // Handler serves what is below Path.

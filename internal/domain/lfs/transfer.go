@@ -26,19 +26,28 @@ import (
 // purpose keeps the signatures of addresses apart from all others.
 const purpose = "lfs-address"
 
-// statement is what is signed for an address.
-func statement(method, repoID string, p gitlfs.Pointer, until int64) []byte {
-	return fmt.Appendf(nil, "%s\n%s\n%s\n%d\n%d", method, repoID, p.OID, p.Size, until)
+// statement is what is signed for an address. by is the run for which it is; empty: none.
+func statement(method, repoID string, p gitlfs.Pointer, until int64, by string) []byte {
+	out := fmt.Appendf(nil, "%s\n%s\n%s\n%d\n%d", method, repoID, p.OID, p.Size, until)
+	if by != "" {
+		out = append(out, "\n"+by...)
+	}
+	return out
 }
 
 // action is an address of an object.
 func (q *request) action(method string, p gitlfs.Pointer) gitlfs.Action {
 	until := q.s.Clock().Add(addressLife).Unix()
-	return gitlfs.Action{ExpiresIn: int(addressLife / time.Second), Href: q.s.BaseURL + "/git/" + q.at.Owner + "/" + q.at.Name +
-		".git/info/lfs/objects/" + p.OID + "?" + url.Values{
+	by := q.access.OfRun()
+	values := url.Values{
 		"size": {strconv.FormatInt(p.Size, 10)}, "until": {strconv.FormatInt(until, 10)},
-		"signature": {hex.EncodeToString(q.s.Ring.Sign(purpose, statement(method, q.repo.ID, p, until)))},
-	}.Encode()}
+		"signature": {hex.EncodeToString(q.s.Ring.Sign(purpose, statement(method, q.repo.ID, p, until, by)))},
+	}
+	if by != "" {
+		values.Set("by", by)
+	}
+	return gitlfs.Action{ExpiresIn: int(addressLife / time.Second), Href: q.s.BaseURL + "/git/" + q.at.Owner + "/" + q.at.Name +
+		".git/info/lfs/objects/" + p.OID + "?" + values.Encode()}
 }
 
 // signed finds the object of the address; false if it has refused it. Never with 401 or
@@ -61,7 +70,7 @@ func (q *request) signed() (p gitlfs.Pointer, ok bool) {
 		if method == http.MethodHead {
 			method = http.MethodGet
 		}
-		for _, s := range q.s.Ring.Signatures(purpose, statement(method, q.repo.ID, p, until)) {
+		for _, s := range q.s.Ring.Signatures(purpose, statement(method, q.repo.ID, p, until, values.Get("by"))) {
 			ok = seal.Equal(values.Get("signature"), hex.EncodeToString(s)) || ok
 		}
 	}
@@ -74,7 +83,7 @@ func (q *request) signed() (p gitlfs.Pointer, ok bool) {
 		return p, false
 	}
 	observe.Of(q.r.Context()).Account = q.repo.Account
-	if err := q.door.Signed(q.r.Context(), q.repo.Account); err != nil {
+	if err := q.door.Signed(q.r.Context(), q.repo.Account, values.Get("by")); err != nil {
 		q.w.Header().Set("Connection", "close")
 		q.fail("admit", err)
 		return p, false

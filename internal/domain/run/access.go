@@ -62,10 +62,26 @@ func ByToken(tx *db.Tx, token, kind string) (Access, bool, error) {
 // token.
 func RescueByToken(tx *db.Tx, token string) (Access, bool, error) {
 	return resolve(tx, token, TokenGit, func(a *access) bool {
-		taken := a.Outcome != nil && (*a.Outcome == Lost || *a.Outcome == Interrupted)
-		return taken && a.EndedAt != nil && tx.Now.Before(a.EndedAt.Add(rescue)) && a.TaskStatus != task.Cancelled &&
-			a.RevokedAt != nil && a.RevokedAt.Equal(*a.EndedAt) // revoked by that end, and not replaced before
+		was := transfers{a.EndedAt, a.Outcome, a.TaskStatus}
+		return was.saves(tx) && a.RevokedAt != nil && a.RevokedAt.Equal(*a.EndedAt) // revoked by that end, and not replaced before
 	})
+}
+
+// Transfers tells whether transfers of objects go on that a run has begun: while it lives, and
+// while its box may save its work (see RescueByToken). In both its box may hold it.
+func (s *Service) Transfers(ctx context.Context, runID string) (ok bool, err error) {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
+		a, found, err := selectTransfers.Maybe(tx, runID)
+		ok = found && (a.EndedAt == nil || a.saves(tx))
+		return err
+	})
+	return ok, err
+}
+
+// saves tells whether the box of a run that was taken from it may still save the run's work.
+func (a *transfers) saves(tx *db.Tx) bool {
+	taken := a.Outcome != nil && (*a.Outcome == Lost || *a.Outcome == Interrupted)
+	return taken && a.EndedAt != nil && tx.Now.Before(a.EndedAt.Add(rescue)) && a.TaskStatus != task.Cancelled
 }
 
 func resolve(tx *db.Tx, token, kind string, good func(*access) bool) (Access, bool, error) {

@@ -190,6 +190,9 @@ func (s *Service) begin(tx *db.Tx, t *task.Row, boxID, claimID, key string) (*pr
 	if err != nil || !ok { // the box has just lost its right
 		return nil, err
 	}
+	if err := s.unbind(tx, t, right); err != nil {
+		return nil, err
+	}
 	if err := s.Tasks.MarkClaimed(tx, t, r.ID, boxID); err != nil {
 		return nil, err
 	}

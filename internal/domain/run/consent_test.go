@@ -111,6 +111,9 @@ func TestWhatABoxIsGivenIsAskedAnew(t *testing.T) {
 				if out, err := f.Renew(ctx, box, protocol.Renew{Run: st.Run, Attempt: 1}); err != nil || out.OK {
 					n++
 				}
+				if ok, err := f.Transfers(ctx, st.Run); err != nil || ok {
+					n++
+				}
 				verdicts, err := f.Verdicts(ctx, box, []protocol.RunRef{ref})
 				if err != nil || len(verdicts) != 1 || verdicts[0].Do == protocol.DoContinue {
 					n++
@@ -137,12 +140,12 @@ func TestWhatABoxIsGivenIsAskedAnew(t *testing.T) {
 				})
 				return n
 			}
-			if n := given(); n != 9 {
-				t.Errorf("%s: with the right to all, it is given %d of 9", how, n)
+			if n := given(); n != 10 {
+				t.Errorf("%s: with the right to all, it is given %d of 10", how, n)
 			}
 			f.write(func(tx *db.Tx) error { return end(tx, box, g.account, f.account) })
 			if n := given(); n != 0 {
-				t.Errorf("%s: it is still given %d of 9", how, n)
+				t.Errorf("%s: it is still given %d of 10", how, n)
 			}
 			f.scan()
 			if got := f.task(made); got.Status != task.Pending {

@@ -98,3 +98,70 @@ func TestLentBoxIsGivenNoSecrets(t *testing.T) {
 		}
 	})
 }
+
+// TestLentBoxDrivesNothingOfAPerson: work in which a box that another account has lent has a part
+// goes without the token and the keys of whoever asked for it, from the claim on and for good: at
+// that box, at the account's own afterwards, and in tasks about what it made. The account's own
+// box has them for all else.
+func TestLentBoxDrivesNothingOfAPerson(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, first *fixture) {
+		first.t = t
+		f, g := first, first.tenant()
+		ann, box := "ann-"+f.account, g.boxes[0]
+		f.others.prefers = map[string]Preferred{ann: {"anthropic", "best"}}
+		f.newSealKey(box)
+		f.write(func(tx *db.Tx) error {
+			if err := seed.Add(tx, seed.User{ID: ann}); err != nil {
+				return err
+			}
+			for _, s := range []func() error{
+				func() error { _, err := seed.LendBox.Exec(tx, g.account, f.account, box); return err },
+				func() error { _, err := seed.SetPrivate.Exec(tx, f.account, false); return err },
+				func() error { _, err := seed.SetConsent.Exec(tx, f.account, true, false); return err },
+				func() error { _, err := seed.LetIn.Exec(tx, f.account, true); return err },
+				func() error {
+					_, err := seed.SetLevels.Exec(tx, box, `["landlock"]`, `{"landlock":["files","processes","unix_sockets","network"]}`)
+					return err
+				},
+			} {
+				if err := s(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		ask := func(title string) {
+			f.write(func(tx *db.Tx) error {
+				_, err := f.Tasks.Create(tx, task.Repo{ID: f.account}, task.Spec{Kind: task.KindWork, Sink: task.SinkQueued, Title: title,
+					Problem: "It is broken.", Template: "default", RequestedBy: &ann})
+				return err
+			})
+		}
+		claimed := func(what, at string, hers bool) *protocol.Start {
+			t.Helper()
+			c := protocol.Claim{ID: what, Free: 1}
+			var st *protocol.Start
+			for _, again := range []string{"", " again"} {
+				reply, err := f.Claim(t.Context(), at, c)
+				if st = reply.Run; err != nil || st == nil {
+					t.Fatalf("%s%s: %+v %v", what, again, reply, err)
+				}
+				a, ok, err := f.ResolveToken(t.Context(), st.GitToken, TokenGit)
+				if err != nil || !ok || a.Unbound == hers || (a.Preferred.Model == "best") != hers || (st.Model == "best") != hers {
+					t.Errorf("%s%s: it goes by %+v with the model %s (%v %v)", what, again, a, st.Model, ok, err)
+				}
+			}
+			return st
+		}
+		ask("lent")
+		st := claimed("at the lent box", box, false)
+		f.mustSay(box, st, 1, finished(protocol.Finished{State: protocol.Failed, Kind: task.BoxDrained}))
+		claimed("afterwards at the account's own", f.boxes[0], false)
+		ask("own")
+		claimed("another one at the account's own", f.boxes[1], true)
+		f.others.ofLent = true
+		ask("about it")
+		claimed("about what it made", f.boxes[1], false)
+	})
+}

@@ -30,6 +30,7 @@ type others struct {
 	dropped []string             // boxes and accounts whose messages were deleted
 	fanout  bool                 // every task is a scout of a fan-out
 	text    reach.Text           // that every run is given; empty: of the account
+	ofLent  bool                 // a lent box has had a part in what every task is about
 	deaf    bool                 // marking a box as unfit fails
 	prefers map[string]Preferred // by person
 	vault   func(tx *db.Tx, repoID string) ([]protocol.Secret, error)
@@ -56,6 +57,7 @@ func (*others) Policy(*db.Tx, string) (string, error)                      { ret
 func (*others) Notes(*db.Tx, *task.Row, string) ([]string, error)          { return nil, nil }
 func (*others) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error)    { return nil, nil }
 func (o *others) Declares(*db.Tx, *task.Row) (bool, error)                 { return reach.Declares(o.text), nil }
+func (o *others) OfLent(*db.Tx, *task.Row) (bool, error)                   { return o.ofLent, nil }
 func (*others) HeadRef(*db.Tx, *task.Row) (string, error)                  { return "", nil }
 func (*others) Submodules(*db.Tx, *task.Row) (*protocol.Submodules, error) { return nil, nil }
 func (*others) Environment(*db.Tx, *task.Row, bool) (*protocol.Environment, error) {

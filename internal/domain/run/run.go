@@ -139,6 +139,9 @@ type Setup interface {
 	// Declares tells whether a run of the task declares anything at all, which depends on
 	// whose text it is given.
 	Declares(tx *db.Tx, t *task.Row) (bool, error)
+	// OfLent tells whether a box that another account has lent has had a part in what a run of
+	// the task works on.
+	OfLent(tx *db.Tx, t *task.Row) (bool, error)
 	// HeadRef returns the full name of the ref at which the commit of the task's checkout
 	// is; empty if a branch has it.
 	HeadRef(tx *db.Tx, t *task.Row) (string, error)

@@ -141,6 +141,10 @@ var (
 		JOIN run_events e ON e.run_id = r.id AND e.kind IN ('ask.filed', 'blocker.declared')
 		WHERE r.account_id = $1 AND r.task_id = $2 ORDER BY r.created_at, e.seq`)
 
+	// selectTransfers reads how a run stands that its box may hold.
+	selectTransfers = db.Q[transfers](`SELECT w.ended_at, w.outcome, t.status AS task_status FROM runs w JOIN tasks t ON t.id = w.task_id
+		WHERE w.id = $1 AND ` + mayHold)
+
 	selectAccess = db.Q[access](`SELECT w.id AS run_id, w.attempt, w.account_id, w.task_id, w.repo_id, w.box_id, w.template, w.model,
 		k.kind, k.expires_at, k.revoked_at, w.ended_at, w.outcome, t.branch, t.status AS task_status, t.kind AS task_kind, t.budget_micros,
 		s.id AS session_id, t.requested_by, t.unbound, w.pref_provider, w.pref_model,
@@ -224,7 +228,12 @@ type (
 		Kind, Data string
 	}
 	declaration struct{ RunID, Kind, Data string }
-	access      struct {
+	transfers   struct {
+		EndedAt    *time.Time
+		Outcome    *string
+		TaskStatus task.Status
+	}
+	access struct {
 		RunID        string
 		Attempt      int64
 		AccountID    string

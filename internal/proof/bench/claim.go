@@ -179,6 +179,7 @@ func (alone) Policy(tx *db.Tx, repoID string) (string, error) {
 
 func (alone) Notes(*db.Tx, *task.Row, string) ([]string, error)                  { return nil, nil }
 func (alone) Servers(*db.Tx, *task.Row) ([]protocol.MCPServer, error)            { return nil, nil }
+func (alone) OfLent(*db.Tx, *task.Row) (bool, error)                             { return false, nil }
 func (alone) Declares(*db.Tx, *task.Row) (bool, error)                           { return true, nil }
 func (alone) HeadRef(*db.Tx, *task.Row) (string, error)                          { return "", nil }
 func (alone) Submodules(*db.Tx, *task.Row) (*protocol.Submodules, error)         { return nil, nil }
