@@ -12,6 +12,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/db/dbtest"
 	"yardmaster/internal/domain/connection"
+	"yardmaster/internal/domain/delivery"
 	"yardmaster/internal/domain/escalation"
 	"yardmaster/internal/domain/intent"
 	"yardmaster/internal/domain/repo"
@@ -46,6 +47,7 @@ func TestLackingPermission(t *testing.T) {
 		hub, log := event.NewHub(), slog.New(slog.DiscardHandler)
 		hosts := connection.New(connection.Needs{
 			DB: d, Hub: hub, Ring: seal.New(), Hosts: codehost.NewHosts(nil), Maker: paged{}, Logger: log, Seats: 1, Home: "acme",
+			Told: delivery.Told{},
 		})
 		g := Grants{DB: d, Hub: hub, Connections: hosts, Logger: log}
 		event.Detach(d)
