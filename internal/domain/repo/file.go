@@ -14,14 +14,14 @@ import (
 type fileIn struct {
 	placeIn
 	Path   string `json:"path" minLength:"1" maxLength:"4096" example:"docs/setup.md" doc:"the file, from the root of the repository"`
-	Commit string `json:"commit" pattern:"^[0-9a-f]{40}$" says:"must be the 40 hexadecimal digits of a commit" doc:"the commit at which it is read"`
+	Commit string `json:"commit" pattern:"^[0-9a-f]{40}$" says:"must be the 40 hexadecimal digits of a commit" example:"7fd1a60b01f91b314f59955a4e4d4e80d8edf11d" doc:"the commit at which it is read"`
 }
 
 // FileAt is a file of a repository as it is at a commit.
 type FileAt struct {
 	_      struct{} `doc:"A file of a repository as it is at a commit." schema:"RepositoryFile"`
 	Path   string   `json:"path" example:"docs/setup.md" doc:"from the root of the repository"`
-	Commit string   `json:"commit" doc:"the commit at which it was read"`
+	Commit string   `json:"commit" example:"7fd1a60b01f91b314f59955a4e4d4e80d8edf11d" doc:"the commit at which it was read"`
 	SHA    string   `json:"sha" example:"3b18e512dba79e4c8300dd08aeb37f8e728b8dad" doc:"of its content, as git names it"`
 	Size   int      `json:"size" unit:"bytes" example:"6" doc:"of its content, in bytes"`
 	Text   *string  `json:"text" example:"hello\n" doc:"its content, of a symbolic link where it leads; null: it is no text in UTF-8"`

@@ -200,6 +200,7 @@ var meanings = map[string]string{
 	"unpriced_model": "A limit in dollars holds, and the model has no price that it could be held to. The task is held " +
 		"until the model or the key has a price (nothing is one), or no limit is left.",
 	"export-too-large":      "The session has more events than one download carries. Follow its events instead.",
+	"file-too-large":        "The file is larger than 1 MiB. Clone the repository to read it.",
 	"head_moved":            "The pull request has a newer head than the one that was decided on; current_head_sha names it.",
 	"checks_not_passed":     "The checks of this head have not passed (yet), so that it is not merged.",
 	"action-link-expired":   "The link has expired. The pull request shows what is asked now.",

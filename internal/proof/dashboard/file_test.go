@@ -103,6 +103,10 @@ func TestFiles(t *testing.T) {
 		!strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("a hostile file is answered as %d %v %.200s", resp.StatusCode, resp.Header, body)
 	}
+	if resp, body := y.Send(http.MethodGet, api(at("large.txt")), y.Owner, ""); resp.StatusCode != http.StatusRequestEntityTooLarge ||
+		!strings.Contains(string(body), "/problems/file-too-large") {
+		t.Errorf("a large file is answered as %d %.200s", resp.StatusCode, body)
+	}
 	content(b)
 
 	y.somebody()
