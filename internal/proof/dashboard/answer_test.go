@@ -41,7 +41,8 @@ func TestAnswerHasItsLines(t *testing.T) {
 	b.See("config.yml:1-2")
 	b.See("logo: <img src=x")
 	b.See("1 sentence was left out.")
-	b.Until("no way to a page that the built-in host does not have", `!document.querySelector("figcaption a")`)
+	b.Until("the way to the file, at its lines", `/\/ui\/repos\/acme\/web\/file\?path=config.yml&at=[0-9a-f]{40}#L1-L2$/.test(
+		document.querySelector("figcaption a")?.href ?? "")`)
 	shoot(b, "answer")
 	b.Fill("Question", "What is the port of the moon?")
 	b.Click("main form button.main")

@@ -22,6 +22,10 @@ func (y *yard) history() {
 		for day := range 14 {
 			for n := range 1 + day%4 {
 				filed := now.Add(-time.Duration(24*day)*time.Hour - time.Duration(3+n)*time.Hour)
+				paid := filed
+				if day == 0 {
+					paid = now // a month that has just begun has a day, too
+				}
 				at := func(minutes int) int64 { return filed.Add(time.Duration(minutes) * time.Minute).UnixMicro() }
 				task, pr, run, asked := id.New(), id.New(), id.New(), id.New()
 				merged := at(90 + 10*n)
@@ -36,7 +40,7 @@ func (y *yard) history() {
 				}
 				for model, micros := range []int64{3_100_000, 1_200_000, 400_000} {
 					if err := seed.Add(tx, seed.SpendDay{Account: y.Account, Session: run, Model: fmt.Sprint("model-", model+1),
-						Day: filed.Unix() / 86400, Micros: micros}); err != nil {
+						Day: paid.Unix() / 86400, Micros: micros}); err != nil {
 						return err
 					}
 				}

@@ -74,6 +74,10 @@ func (s *scene) history(repo string) {
 	s.Write(s.Account, func(tx *db.Tx) error {
 		for i, of := range past {
 			task, run, when := id.New(), id.New(), ago(time.Duration(i+1)*7*time.Hour)
+			paid := when
+			if i == 0 {
+				paid = ago(0) // a month that has just begun has a day, too
+			}
 			var over *int64
 			if of.status == "merged" || of.status == "failed" || of.status == "cancelled" {
 				over = &when
@@ -83,7 +87,7 @@ func (s *scene) history(repo string) {
 				seed.Task{ID: task, Account: s.Account, Repo: repo, Title: of.title, Status: of.status, By: &s.User,
 					Failure: of.failure, Why: of.why, Created: when, Finished: over},
 				seed.Session{ID: run, Account: s.Account, Repo: repo, Model: "small-1", Task: &task, Micros: &micros, By: &s.User},
-				seed.SpendDay{Account: s.Account, Session: run, Model: "small-1", Day: when / 86_400_000_000, Micros: micros},
+				seed.SpendDay{Account: s.Account, Session: run, Model: "small-1", Day: paid / 86_400_000_000, Micros: micros},
 			}
 			if of.status == "merged" {
 				rows = append(rows, seed.Pull{ID: pull, Account: s.Account, Repo: repo, Task: &task, Title: of.title, Number: 40 + i,
