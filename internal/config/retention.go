@@ -65,7 +65,7 @@ var Retention = []Kept{
 	{[]string{"idempotency_keys", "source_seen"}, ByItself, "", "what comes again within a day or so is known by it"},
 	{[]string{"oauth_codes", "oauth_devices", "signins", "signin_codes", "signin_links", "password_links", "action_links",
 		"signin_guesses",
-		"code_host_setups", "run_tokens"}, ByItself, "", "credentials and links that have expired"},
+		"code_host_setups", "run_tokens", "revoked_tokens"}, ByItself, "", "credentials and links that have expired"},
 	{[]string{"due", "approval_mails", "push_messages", "host_intents", "reservations", "budget_stops",
 		"box_commands", "servers", "nodes", "node_places", "account_closures",
 		"request_counts"}, ByItself, "",

@@ -2373,6 +2373,10 @@ CREATE INDEX pulls_repo_closed ON pulls (repo_id, closed_at) WHERE state = 'clos
 CREATE INDEX ci_runs_ended ON ci_runs (repo_id, status, finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX tasks_repo ON tasks (repo_id, created_at, id, kind);
 CREATE INDEX tasks_finished ON tasks (account_id, finished_at, status) WHERE finished_at IS NOT NULL;
+CREATE TABLE revoked_tokens (
+	token_hash TEXT   PRIMARY KEY,
+	expires_at BIGINT NOT NULL
+);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);
@@ -2548,6 +2552,7 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (172, 745, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (173, 750, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (174, 760, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (175, 770, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (176, 785, 1);
 INSERT INTO ci_tidying (name, due_at) VALUES ('failures', 0);
 INSERT INTO schema_releases (version, oldest, program) VALUES (680, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (690, 670, '');
@@ -2564,3 +2569,4 @@ INSERT INTO schema_releases (version, oldest, program) VALUES (745, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (750, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (760, 670, '');
 INSERT INTO schema_releases (version, oldest, program) VALUES (770, 670, '');
+INSERT INTO schema_releases (version, oldest, program) VALUES (785, 670, '');

@@ -343,7 +343,7 @@ func caller(tx *db.Tx, hash string, lock bool) (r row, last bool, err error) {
 	last = ok && r.TokenHash != hash
 	switch {
 	case !ok:
-		return r, false, policy.Unauthenticated()
+		return r, false, stranger(tx, hash)
 	case r.State == Revoked:
 		return r, false, revoked()
 	case last && !tx.Now.Before(*r.LastExpiresAt), !last && !tx.Now.Before(r.TokenExpiresAt):

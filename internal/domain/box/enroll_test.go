@@ -1,6 +1,7 @@
 package box
 
 import (
+	"errors"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -181,6 +182,19 @@ func TestCredsReissue(t *testing.T) {
 		f.want(403, "box-revoked", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": publicKey(t)}, "Authorization",
 			"Bearer "+*third.RunToken)
 		f.want(404, "not-found", "POST", "/v1/runners/"+c.ID+"/creds/reissue", nil)
+
+		// Its account is deleted, and its row with it; whoever slept meanwhile hears that it is revoked.
+		f.write(func(tx *db.Tx) error {
+			_, err := deleteKeys.Exec(tx, c.ID)
+			_, also := deleteBox.Exec(tx, c.ID)
+			return errors.Join(err, also)
+		})
+		f.want(403, "box-revoked", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": publicKey(t)}, "Authorization",
+			"Bearer "+*third.RunToken)
+		f.write(func(tx *db.Tx) error { _, err := expireRevoked.Exec(tx); return err })
+		f.Service.sweepOnce(t.Context())
+		f.want(401, "unauthenticated", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": publicKey(t)}, "Authorization",
+			"Bearer "+*third.RunToken)
 	})
 }
 

@@ -397,7 +397,7 @@ func (s *Service) sweepOnce(ctx context.Context) {
 		{"presence of boxes is not aged", s.age},
 		{"decommissioned boxes are not revoked yet", s.retireAll},
 		{"revoked boxes are not shut out yet", s.settleAll},
-		{"old commands are not dropped", s.expire},
+		{"old commands and tokens are not dropped", s.expire},
 	} {
 		err := step.do(ctx)
 		observe.Failed(ctx, err)
@@ -433,10 +433,13 @@ func (s *Service) age(ctx context.Context) error {
 	})
 }
 
-// expire deletes commands that no box has fetched for a day.
+// expire deletes commands that no box has fetched for a day, and what is known of tokens that have expired.
 func (s *Service) expire(ctx context.Context) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
-		_, err := expireCommands.Exec(tx, tx.Now.Add(-commandAge))
+		if _, err := expireCommands.Exec(tx, tx.Now.Add(-commandAge)); err != nil {
+			return err
+		}
+		_, err := expireRevokedTokens.Exec(tx, tx.Now)
 		return err
 	})
 }

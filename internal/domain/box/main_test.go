@@ -38,9 +38,13 @@ var (
 	unfitForIs = db.Q[string](`SELECT COALESCE(unfit_for, '') FROM boxes WHERE id = $1`)
 	backdate   = db.S(`UPDATE boxes SET last_beat_at = $2 WHERE id = $1`)
 	expireSoon = db.S(`UPDATE boxes SET token_expires_at = $2 WHERE id = $1`)
-	expireAll  = db.S(`UPDATE enrollments SET expires_at = 0`)
-	liveRuns   = db.Q[string](`SELECT box_id FROM runs WHERE ended_at IS NULL AND ($1 = '' OR account_id = $1)`)
-	countOwed  = db.Q[int64](`SELECT COUNT(*) FROM box_commands WHERE box_id = $1`)
+	deleteKeys = db.S(`DELETE FROM revoked_keys WHERE box_id = $1`)
+	deleteBox  = db.S(`DELETE FROM boxes WHERE id = $1`)
+	// expireRevoked is the month after a revocation.
+	expireRevoked = db.S(`UPDATE revoked_tokens SET expires_at = 1`)
+	expireAll     = db.S(`UPDATE enrollments SET expires_at = 0`)
+	liveRuns      = db.Q[string](`SELECT box_id FROM runs WHERE ended_at IS NULL AND ($1 = '' OR account_id = $1)`)
+	countOwed     = db.Q[int64](`SELECT COUNT(*) FROM box_commands WHERE box_id = $1`)
 )
 
 // fixture serves the package's rows over HTTP, with a real database and, unless

@@ -11,6 +11,7 @@ import (
 	"yardmaster/internal/db"
 	"yardmaster/internal/domain/donation"
 	"yardmaster/internal/event"
+	"yardmaster/internal/policy"
 	"yardmaster/internal/protocol"
 )
 
@@ -92,7 +93,8 @@ func (s *Service) disconnect(ctx context.Context, out Removal, first bool) Remov
 }
 
 // revokeRow revokes the box within tx. The row in revoked_keys has every node
-// shut the box out of the bus.
+// shut the box out of the bus; the rows in revoked_tokens tell the box so even
+// when it asks after its account, and with it its row, is deleted.
 func (s *Service) revokeRow(tx *db.Tx, r row) (requeued int, err error) {
 	if requeued, err = s.Runs.Revoked(tx, r.ID); err != nil {
 		return 0, fmt.Errorf("take the work off box %s: %w", r.ID, err)
@@ -107,11 +109,27 @@ func (s *Service) revokeRow(tx *db.Tx, r row) (requeued int, err error) {
 		RevokedAt: tx.Now}); err != nil {
 		return 0, err
 	}
+	if _, err := insertRevokedTokens.Exec(tx, r.ID); err != nil {
+		return 0, err
+	}
 	if err := donation.BoxGone(tx, r.ID); err != nil {
 		return 0, err
 	}
 	s.wake(tx, tx.Account)
 	return requeued, revokedEvent.Record(tx, event.Subject{ID: r.ID}, revokedData{Requeued: requeued})
+}
+
+// stranger is the fault for a token that no box has: of a box that was revoked and is deleted since, with
+// its account, or of none.
+func stranger(tx *db.Tx, hash string) error {
+	switch _, known, err := selectRevokedToken.Maybe(tx, hash); {
+	case err != nil:
+		return err
+	case known:
+		return revoked()
+	default:
+		return policy.Unauthenticated()
+	}
 }
 
 // settle makes this node's bus shut the accounts of a box's revoked keys. Loop

@@ -176,6 +176,13 @@ var (
 	selectRevoked    = db.Q[revokedKey](`SELECT nkey, box_id, account, revoked_at FROM revoked_keys
 		WHERE revoked_at >= $1 AND ($2 = '' OR box_id = $2)`)
 
+	// insertRevokedTokens keeps what a box proves itself by, and the one before that.
+	insertRevokedTokens = db.S(`INSERT INTO revoked_tokens (token_hash, expires_at)
+		SELECT token_hash, token_expires_at FROM boxes WHERE id = $1
+		UNION ALL SELECT last_hash, last_expires_at FROM boxes WHERE id = $1 AND last_hash IS NOT NULL`)
+	selectRevokedToken  = db.Q[int64](`SELECT expires_at FROM revoked_tokens WHERE token_hash = $1`)
+	expireRevokedTokens = db.S(`DELETE FROM revoked_tokens WHERE expires_at <= $1`)
+
 	insertCommand = db.SWith[insertCommandArgs](`INSERT INTO box_commands (id, box_id, account_id, place, kind, payload,
 		created_at) SELECT :id, :box_id, CAST(:account_id AS TEXT), :place, :kind, :payload, CAST(:created_at AS BIGINT)
 		WHERE EXISTS (SELECT 1 FROM boxes WHERE id = :box_id AND state <> 'revoked')

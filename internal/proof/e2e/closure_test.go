@@ -42,7 +42,7 @@ func deletedByItsOwner(t *testing.T, e db.Engine) {
 	far.Has("cus_till1", till.Subscription{ID: "sub_1", Status: "active", Price: "price_seat", Quantity: 3,
 		PeriodEnd: time.Now().Add(24 * time.Hour)})
 	st.script("work", work)
-	b := st.join("busy")
+	b, asleep := st.join("busy"), st.enroll("asleep", nil)
 	st.live(st.file("work", "Be worked on"), 1)
 	repository, killed := st.bare(), make(chan struct{})
 	var die func()
@@ -88,7 +88,9 @@ func deletedByItsOwner(t *testing.T, e db.Engine) {
 	if n := slices.DeleteFunc(far.Calls(), func(c string) bool { return c != "DELETE /v1/subscriptions/sub_1" }); len(n) != 1 {
 		t.Errorf("the subscription was ended %d times", len(n))
 	}
-	b.goes() // it is revoked
+	b.goes()       // it is revoked,
+	asleep.begin() // as is one that was off meanwhile
+	asleep.goes()
 	st.proven(proof)
 }
 
