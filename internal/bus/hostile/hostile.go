@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -401,7 +403,7 @@ func (g *game) flood() error {
 // crowd opens more connections and subscriptions than an account may have.
 func (g *game) crowd() error {
 	var open []*nats.Conn
-	closed := make(chan struct{}, 20)
+	closed, at := make(chan struct{}, 20), map[string]int{g.x.ConnectedServerId(): 1}
 	for range 20 {
 		nc, err := g.Attack(nats.NoReconnect(), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
 			nats.ClosedHandler(func(*nats.Conn) { closed <- struct{}{} }))
@@ -409,7 +411,10 @@ func (g *game) crowd() error {
 			break
 		}
 		open = append(open, nc)
+		at[nc.ConnectedServerId()]++
 	}
+	delete(at, "") // closed already
+	g.result("opening more than 4 connections at one server", len(at) == 0 || slices.Max(slices.Collect(maps.Values(at))) > 4)
 	// Servers beside each other know of each other's connections a moment later, and close what is too many
 	// then. The attacker's first connection is open already.
 	held, late := len(open), time.After(patience)
