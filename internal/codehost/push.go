@@ -20,11 +20,10 @@ type Access struct {
 
 // OfRun is the id of the run whose credential it is; empty for that of anybody else.
 func (a Access) OfRun() string {
-	run, _ := strings.CutPrefix(a.Credential, "run:")
-	if run == a.Credential {
-		return ""
+	if run, ok := strings.CutPrefix(a.Credential, "run:"); ok {
+		return run
 	}
-	return run
+	return ""
 }
 
 // MayPush tells whether the credential may create, move or delete a ref. Nobody may
