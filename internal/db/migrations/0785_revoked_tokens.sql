@@ -7,7 +7,9 @@ CREATE TABLE revoked_tokens (
 	expires_at BIGINT NOT NULL
 );
 INSERT INTO revoked_tokens (token_hash, expires_at)
-	SELECT token_hash, token_expires_at FROM boxes WHERE state = 'revoked';
+	SELECT token_hash, token_expires_at FROM boxes WHERE state = 'revoked'
+	UNION ALL SELECT last_hash, last_expires_at FROM boxes WHERE state = 'revoked' AND last_hash IS NOT NULL;
+CREATE INDEX revoked_tokens_expires ON revoked_tokens (expires_at);
 
 -- Programs that know the schema up to here work with it.
 INSERT INTO schema_releases (version, oldest, program) VALUES (785, 670, '');

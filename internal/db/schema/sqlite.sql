@@ -2377,6 +2377,7 @@ CREATE TABLE revoked_tokens (
 	token_hash TEXT   PRIMARY KEY,
 	expires_at BIGINT NOT NULL
 );
+CREATE INDEX revoked_tokens_expires ON revoked_tokens (expires_at);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (2, 1, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (3, 2, 1);

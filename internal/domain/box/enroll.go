@@ -312,7 +312,7 @@ func (s *Service) Actor(ctx context.Context, token string) (a policy.Actor, ok b
 	}
 	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		r, last, err := caller(tx, seal.Hash(token), false)
-		if r.State == Revoked {
+		if fault.IsKind(err, fault.Forbidden) { // it is revoked, whether its row is there or not
 			err = policy.Unauthenticated()
 		}
 		a = policy.Actor{Credential: policy.Box, CredentialID: r.ID, AccountID: r.AccountID, ExpiresAt: r.TokenExpiresAt}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"yardmaster/internal/db"
+	"yardmaster/internal/fault"
 	"yardmaster/internal/id"
 	"yardmaster/internal/proof/executable"
 )
@@ -191,6 +192,9 @@ func TestCredsReissue(t *testing.T) {
 		})
 		f.want(403, "box-revoked", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": publicKey(t)}, "Authorization",
 			"Bearer "+*third.RunToken)
+		if _, _, err := f.Service.Actor(t.Context(), *third.RunToken); !fault.IsKind(err, fault.Unauthenticated) {
+			t.Errorf("its token for what any credential may call: %v", err)
+		}
 		f.write(func(tx *db.Tx) error { _, err := expireRevoked.Exec(tx); return err })
 		f.Service.sweepOnce(t.Context())
 		f.want(401, "unauthenticated", "POST", "/v1/runners/creds/reissue", map[string]string{"public_key": publicKey(t)}, "Authorization",
